@@ -73,5 +73,5 @@ def revoke(
     if missing:
         fail([f"there is no admin key {key_id}: {missing}"])
     if not run_in(opened_admins(settings), lambda admins: admins.secrets.revoke(key_id)):
-        fail([f"there is no admin key {key_id}"])
+        fail([f"there is no admin key {key_id}; to list them: sheets-gateway admin list"])
     say(f"{key_id} is revoked")

@@ -38,7 +38,7 @@ async def check_setup(
 
     With `writes`, also creates and deletes metadata in the spreadsheet. `now` returns seconds since
     the Unix epoch, to compare with Google's clock. `sends` has functions that call Google, by
-    account name. Cost: at most 5 reads, 1 more for each account if there are several, and 3 writes
+    account name. Cost: at most 6 reads, 1 more for each account if there are several, and 3 writes
     with `writes`.
     """
     for finding in check_settings(settings):

@@ -299,7 +299,7 @@ def check(
         str | None, typer.Option(metavar="ID", help="Also check this spreadsheet.")
     ] = None,
     write: Annotated[
-        bool, flag("--write", "Also create metadata in it, and delete the metadata.")
+        bool, flag("--write", "Also create and delete metadata in the spreadsheet, to test writes.")
     ] = False,
 ) -> None:
     """Check the settings, the API keys, the Google accounts and a spreadsheet."""

@@ -267,7 +267,11 @@ class NoExample(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """Data for the curl commands. The filter `where` matches a row; `created` is a new row."""
+    """Data for the curl commands.
+
+    `rows` is the number of rows. The filter `where` matches a row; `order` is a sort order.
+    `created` is a new row, and `change` has new values for it.
+    """
 
     path: str
     """Path in the URL of the worksheet, percent-encoded."""

@@ -3,7 +3,7 @@
 Rules:
 - The command uses an existing configuration file, and never changes it.
 - The command prompts for missing options. Without a terminal, a missing option is an error.
-- Cost: 1 read for each attempt until the spreadsheet is shared, 1 to 3 reads of worksheets, and
+- Cost: 1 read for each attempt until the spreadsheet is shared, 1 to 4 reads of worksheets, and
   3 writes of temporary metadata.
 """
 

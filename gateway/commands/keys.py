@@ -92,7 +92,10 @@ NoCheck = Annotated[
     bool, flag("--no-check", "Do not check whether spreadsheets, worksheets and fields exist.")
 ]
 Since = Annotated[
-    str, typer.Option(metavar="TIME", help="Time up to now: 24h, 90m or 30d; kept for 30 days.")
+    str,
+    typer.Option(
+        metavar="TIME", help="Time up to now, such as 24h, 90m or 30d. Counts are kept for 30 days."
+    ),
 ]
 
 _MEMBERS = (
@@ -129,7 +132,9 @@ def create(
     column: Columns = None,
     writable_column: WritableColumns = None,
     may: May = None,
-    read_only: Annotated[bool, flag("--read-only", "Do not allow writes: --may read.")] = False,
+    read_only: Annotated[
+        bool, flag("--read-only", "Do not allow writes; same as --may read.")
+    ] = False,
     delete: Annotated[
         bool,
         flag("--delete", "Allow deleting whole rows, if the plan has `deletes = true`."),
@@ -277,7 +282,7 @@ def update(
 def rotate(
     key_id: KeyId,
     overlap: Annotated[
-        str, typer.Option(metavar="TIME", help="Time until the old secret ends: 24h, 7d.")
+        str, typer.Option(metavar="TIME", help="Time until the old secret ends, such as 24h or 7d.")
     ] = "24h",
     end: Annotated[bool, flag("--end", "End the old secret now; make no new secret.")] = False,
     config: ConfigOption = None,
@@ -295,7 +300,7 @@ def rotate(
         edit = KeyEdit(key_id=key_id, at=now, by=operator(), action="ended")
         if not await store.end_rotation(edit):
             await _active_key(store, key_id)
-            fail([f"{key_id} has no old secret; keys list --active shows which keys have one"])
+            fail([f"{key_id} has no old secret; `sheets-gateway keys list` marks keys with one"])
         return [f"the old secret of {key_id} is no longer valid"]
 
     async def make(store: "KeyStore") -> Sequence[str]:
@@ -308,7 +313,7 @@ def rotate(
         if key is None:
             fail(
                 [
-                    f"the old secret of {key_id} is still valid: end it first, sheets-gateway "
+                    f"the old secret of {key_id} is still valid. End it first: sheets-gateway "
                     f"keys rotate {key_id} --end"
                 ]
             )
@@ -418,13 +423,13 @@ async def _active_key(store: "KeyStore", key_id: str) -> "KeyRecord":
 def _say_when(settings: "Settings") -> None:
     """Print how soon a running gateway applies the change of a key."""
     seconds = 5 if isinstance(settings.access.database, Path) else 1
-    say(f"A running gateway applies it within {seconds} s.", err=True)
+    say(f"A running gateway applies the change within {seconds} s.", err=True)
 
 
 def _hint(records: Sequence["KeyRecord"], key_id: str) -> str:
     """Return a hint with the IDs of the keys that are named `key_id`, or "" without such keys."""
     named = ", ".join(each.id for each in records if each.name == key_id)
-    return f": give the ID of a key, not its name; {key_id} is {named}" if named else ""
+    return f": give the ID of a key, not its name; {key_id} is the name of {named}" if named else ""
 
 
 def _fetched(
@@ -473,7 +478,7 @@ def _rights(may: str | None, *, read_only: bool = False, delete: bool = False) -
             fail(["--delete: a --read-only key cannot delete rows; see --may"])
         may = "read" if read_only else f"read,create,update{',delete' if delete else ''}"
     elif read_only or delete:
-        fail(["--may has all rights: leave out --read-only and --delete"])
+        fail(["--may names all rights of the key: omit --read-only and --delete"])
     named = {right.strip() for right in may.split(",")} - {""}
     unknown = sorted(named - {*RIGHTS})
     if unknown:
@@ -483,6 +488,6 @@ def _rights(may: str | None, *, read_only: bool = False, delete: bool = False) -
 
 def _warn_of_pepper() -> None:
     warn(
-        "the pepper differs from the pepper last used with this key store; a gateway with another "
-        "pepper will not accept this key."
+        "the pepper differs from the pepper last used with this key store; a gateway with the "
+        "earlier pepper will not accept this key."
     )

@@ -114,7 +114,7 @@ def copy(
     if not isinstance(database, PostgresUrl):
         fail(["--to: must be the URL of a PostgreSQL database"])
     if not source.is_file():
-        fail([f"--from: {source} does not exist"])
+        fail([f"--from: {source} does not exist. Name the SQLite file to copy"])
     run(migrate_database(database), waits_for="the database")
     with reported(), store_lock(source), store_lock(database):
         counts = run(copy_store(source, database), waits_for="the database")

@@ -194,7 +194,7 @@ def _warnings(content: backup.StoreContent, before: backup.StoreContent | None) 
     yield "keys that were revoked since the backup are valid again: revoke them again"
     if before is not None:
         for key in sorted(content.keys - before.keys):
-            yield f"{key} is valid again: sheets-gateway keys revoke {key}"
+            yield f"{key} is valid again; to revoke it: sheets-gateway keys revoke {key}"
         for key in sorted(before.keys - content.keys):
             yield f"{key} was created since the backup and is not valid any more: create another"
     yield (

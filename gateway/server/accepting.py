@@ -4,8 +4,8 @@ Rules:
 - uvloop accepts one connection in each iteration of the event loop (libuv's `uv__server_io`). With
   many busy clients an iteration takes long. So each new connection makes the `Acceptor` accept all
   connections that wait.
-- uvloop still accepts the first connection. If the `Acceptor` accepted the first connection, a
-  single connection would take 14 % more instructions for a request.
+- uvloop still accepts the first connection of a batch. If the `Acceptor` did, one connection with
+  one request would take 14 % more instructions.
 - A batch has a maximum size, so that many new connections do not delay open connections.
 - If the process has no free file descriptor, accepting stops until uvloop accepts a connection.
 """

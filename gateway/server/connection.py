@@ -1,8 +1,9 @@
 """HTTP/1.1 connection of a client, with deadlines, size limits and one request at a time.
 
 Rules:
-- uvicorn creates a `Connection` for each accepted socket, stores connections and tasks in
-  `server_state`, and calls `shutdown`. The gateway uses no other part of uvicorn here.
+- uvicorn or the `Acceptor` creates a `Connection` for each accepted socket. To stop, uvicorn calls
+  `shutdown`, and waits for the connections and tasks in `server_state`. The gateway uses no other
+  part of uvicorn here.
 - A normal request needs no timer: the `Sweeper` compares deadlines with its clock.
 - The connection reads a request head of up to `HEAD_ROOM` times `max_head_bytes`. The application
   then refuses a head above `max_head_bytes`.

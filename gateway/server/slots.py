@@ -51,10 +51,10 @@ class Sweeper:
             max(shortest_timeout_seconds / 2, 2 * _MIN_PERIOD_SECONDS), _MAX_STEP_SECONDS
         )
         self.now = 0.0
-        """Time of the clock in seconds, up to one period old."""
+        """Time of the clock in seconds, updated every 0.1 s or more often."""
 
     def after(self, seconds: float) -> float:
-        """Return the deadline `seconds` from now, which is noticed up to two periods late."""
+        """Return the deadline `seconds` from now, which is noticed up to 0.2 s late."""
         return self.now + seconds + self._period_seconds
 
     async def run(self, connections: Collection[Any]) -> None:

@@ -1,8 +1,9 @@
 """Time and size limits for answers that clients do not read.
 
 Rules:
-- The gateway sees only the bytes that the client's kernel has accepted, in steps of half a kernel
-  buffer. So a client that has accepted many bytes can pause for a proportional time.
+- The gateway sees which bytes the client's kernel has accepted, in steps of half a kernel buffer,
+  but not which bytes the client has read. So after many accepted bytes, the client can pause for a
+  proportional time.
 - By default the gateway's kernel buffers megabytes of an answer, and shows progress in steps of a
   third of this buffer. `show_progress` reduces the buffer.
 - All unread answers together have a maximum size. Above this size, the gateway closes the

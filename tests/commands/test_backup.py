@@ -255,7 +255,9 @@ def test_a_store_is_replaced_on_request_only(here: Installation, backup: Path) -
     assert done.exit_code == 0
     assert [record.id for record in here.records()] == [first]
     assert str(aside) in done.stdout
-    assert f"{first} is valid again: sheets-gateway keys revoke {first}" in done.stderr
+    assert (
+        f"{first} is valid again; to revoke it: sheets-gateway keys revoke {first}" in done.stderr
+    )
     assert f"{second} was created since the backup" in done.stderr
     assert execute(aside, "SELECT count(*) FROM api_keys") == [(2,)]
 

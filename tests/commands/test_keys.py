@@ -20,7 +20,7 @@ from gateway.telemetry.events import RequestEvent, request_done, tallies
 from tests.journeys.process import COMMAND, ENVIRONMENT
 
 Command = Callable[..., Result]
-FOLLOWS = "A running gateway applies it within 5 s.\n"
+FOLLOWS = "A running gateway applies the change within 5 s.\n"
 
 
 @pytest.fixture
@@ -367,7 +367,7 @@ def test_rights_are_an_option(
         (["--may", ""], "--may: name at least one"),
         (["--may", "create,update"], "--may: a key without read can only create"),
         (["--may", "create", "--refresh"], "--may: a key without read can only create"),
-        (["--may", "read", "--delete"], "--may has all rights"),
+        (["--may", "read", "--delete"], "--may names all rights"),
         (["--may", "read", "--writable-column", "a"], "--writable-column: a read-only key"),
     ],
 )
@@ -455,9 +455,12 @@ def test_a_key_for_every_spreadsheet_gives_a_warning(command: Command) -> None:
         (["rotate", "ID", "--overlap", "soon"], "--overlap: 'soon' is not a duration"),
         (["rotate", "ID", "--end"], "has no old secret"),
         (["report", "--key", "key_x"], "there is no key key_x"),
-        (["log", "--key", "n", "--json"], "give the ID of a key, not its name; n is key_"),
+        (
+            ["log", "--key", "n", "--json"],
+            "give the ID of a key, not its name; n is the name of key_",
+        ),
         (["report", "--since", "1w"], "--since: '1w' is not a duration"),
-        (["revoke", "n"], "give the ID of a key, not its name; n is key_"),
+        (["revoke", "n"], "give the ID of a key, not its name; n is the name of key_"),
     ],
 )
 def test_an_error_changes_no_key(

@@ -40,7 +40,7 @@ NOTHING_WRONG = (
 PARTS = (
     "… and … more",
     "rows … to …",
-    "Allow this machine https",
+    "Allow HTTPS (port 443)",
     " Requests go through the proxy",
     "HTTP … and a page",
     "an answer that is not JSON",

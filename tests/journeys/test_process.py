@@ -128,7 +128,7 @@ def test_a_key_with_another_pepper_gets_a_warning(
     create = ("keys", "create", "--name", "n", "--spreadsheet", "demo", "--json")
     first, second = (installation.command(*create) for _ in range(2))
 
-    assert "a gateway with another pepper will not accept this key" in first.stderr
+    assert "a gateway with the earlier pepper will not accept this key" in first.stderr
     assert len(first.stderr.splitlines()) == 1
     assert second.stderr == ""
     assert json.loads(first.stdout)["key"] != json.loads(second.stdout)["key"]

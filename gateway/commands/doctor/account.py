@@ -66,8 +66,9 @@ async def check_accounts(
     """Sign in as each account, then check `spreadsheet`. If it is None, check the Sheets API.
 
     Yields the findings of each step as soon as Google has answered. `sends` has functions that call
-    Google, by account name; a running gateway passes functions that respect its quota. Cost: at
-    most 5 reads, 1 more for each account if there are several, and 3 writes if `writes` is true.
+    Google, by account name; a running gateway passes functions that respect its quota. Other
+    accounts are called directly. Cost: at most 6 reads, 1 more for each account if there are
+    several, and 3 writes if `writes` is true.
     """
     accounts = settings.google.by_account()
     try:

@@ -53,7 +53,9 @@ SYNCHRONISE = (
 _UNITS = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"))
 _DEEPEST = 10
 """Maximum number of errors in a chain of causes that `chain` yields."""
-_LET_OUT = "Allow this machine https (port 443) to it, or set HTTPS_PROXY to the network's proxy."
+_LET_OUT = (
+    "Allow HTTPS (port 443) from this machine to it, or set HTTPS_PROXY to the network's proxy."
+)
 _LATE = f"{{host}} does not answer in time: a firewall may drop the packets. {_LET_OUT}"
 # The first match decides, so subclasses come before their base classes.
 _UNREACHABLE: Sequence[tuple[type[BaseException], str]] = (
@@ -67,9 +69,9 @@ _UNREACHABLE: Sequence[tuple[type[BaseException], str]] = (
     (
         ssl.SSLError,
         "TLS with {host} fails ({reason}): the server does not use TLS, or a firewall interferes. "
-        "Allow this machine https (port 443) to it, and check google.endpoint.",
+        "Allow HTTPS (port 443) from this machine to it, and check google.endpoint.",
     ),
-    (httpx2.ProxyError, "the proxy refused a connection to {host}. Allow it there."),
+    (httpx2.ProxyError, "the proxy refused a connection to {host}. Allow this host in the proxy."),
     (
         socket.gaierror,
         "the name {host} is not found (DNS). Check this machine's network and name servers "
@@ -78,7 +80,7 @@ _UNREACHABLE: Sequence[tuple[type[BaseException], str]] = (
     (
         ConnectionRefusedError,
         "{host} refuses connections: nothing listens there, or a firewall blocks them. "
-        f"{_LET_OUT} Where it is an emulator, start it.",
+        f"{_LET_OUT} If it is an emulator, start it.",
     ),
     (TimeoutError, _LATE),
     (httpx2.TimeoutException, _LATE),

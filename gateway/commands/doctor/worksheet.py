@@ -2,8 +2,8 @@
 
 Rules
 - A finding names rows, columns, field names and settings, never a cell below the header.
-- The first rows show whether a column is filled down with checkboxes, formulas or dropdowns. Only
-  the values of later rows are read.
+- Checkboxes, formulas and dropdowns are read in the first rows only, where they show whether a
+  column is filled down. Of later rows only values are read.
 - Rows after a blank row, and below a native table, can be totals or notes. A finding names these
   rows.
 """

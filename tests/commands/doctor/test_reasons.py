@@ -40,7 +40,7 @@ CAUSES: dict[str, tuple[Exception, str, str]] = {
     "refused": (failed(ConnectionRefusedError(111, "x")), "refuses connections", "HTTPS_PROXY"),
     "unanswered": (failed(TimeoutError("x")), "does not answer in time", "HTTPS_PROXY"),
     "late": (httpx2.ReadTimeout("x"), "does not answer in time", "HTTPS_PROXY"),
-    "proxy": (httpx2.ProxyError("407"), "the proxy refused", "Allow it there"),
+    "proxy": (httpx2.ProxyError("407"), "the proxy refused", "Allow this host in the proxy"),
     "network": (
         failed(OSError(101, "Network is unreachable")),
         "cannot be reached (Network is unreachable)",

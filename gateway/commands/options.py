@@ -177,10 +177,7 @@ async def warn_or_fail(settings: "Settings", grants: "Grants") -> None:
 
 
 def read_duration(text: str, option: str = "--overlap") -> float:
-    """Convert a duration such as `90m`, `24h` or `7d` to seconds.
-
-    Exits for an invalid text, with a message about `option`.
-    """
+    """Convert a duration such as `90m` to seconds. Exits with an error about `option` otherwise."""
     number, unit = text.strip()[:-1], _SECONDS.get(text.strip()[-1:])
     if unit is None or not (
         number.isascii() and number.isdecimal() and len(number) <= _MOST_DIGITS

@@ -71,11 +71,7 @@ class Sweeper:
             before = time
 
     def sweep(self, connections: Collection[Any], passed_seconds: float) -> None:
-        """Advance the clock, and call `expire` of each connection with a passed deadline.
-
-        `passed_seconds` is the time since the last call. If it is long, as after a suspension, the
-        clock advances by less.
-        """
+        """Advance the clock, and call `expire` of each connection with a passed deadline."""
         self.now += min(passed_seconds, self._max_step_seconds)
         now = self.now
         for each in [*connections]:  # `expire` can remove connections

@@ -23,10 +23,7 @@ MAX_UNREAD_BYTES = 268_435_456
 """Maximum bytes of all unread answers together."""
 
 _MIN_PROGRESS_BYTES = MIN_READ_BYTES // 2
-"""Bytes that a client must accept between two checks.
-
-This is half of `MIN_READ_BYTES`, because the gateway sees progress in large steps only.
-"""
+"""Bytes to accept between two checks: less than `MIN_READ_BYTES`, as progress has large steps."""
 _MAX_SILENCE = 4
 """Maximum pause of a client that has accepted many bytes, as a multiple of the timeout."""
 _MIN_SPAN_SECONDS = 1.0
@@ -92,10 +89,7 @@ class UnreadAnswers:
             self._left_bytes -= unread.left_bytes
 
     def look(self, transport: asyncio.Transport) -> float:
-        """Reset the connection if the client reads too slowly.
-
-        Returns the next deadline, or `NEVER` after a reset.
-        """
+        """Return the next deadline; `NEVER` after the reset of a client that reads too slowly."""
         if transport not in self._waiting:
             return NEVER  # `_make_room` reset the connection
         taken = self._note(transport)

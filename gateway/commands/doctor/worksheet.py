@@ -35,10 +35,7 @@ from gateway.worksheets.catalogue import first_cells, read_first_rows
 from gateway.worksheets.loader import header_of
 
 MAX_CELLS = 1_000_000
-"""Maximum total number of cells in the worksheets that are read to their last row.
-
-Of other worksheets, only the first rows are read.
-"""
+"""Maximum total number of cells in the worksheets that are read to their last row."""
 
 MAX_RANGE_CHARACTERS = 4_000
 """Maximum total length of the A1 ranges in the URL of a read."""
@@ -465,10 +462,7 @@ def _is_computed(first: Sequence[SeenCell]) -> bool:
 
 
 def _filling(first: Sequence[SeenCell], cells: Sequence[object]) -> Collection[object]:
-    """Return the texts with which a column is filled down, or an empty collection.
-
-    `first` are its first cells, and `cells` its displayed texts in all rows.
-    """
+    """Return the texts with which a column with these first cells and texts is filled down."""
     if _is_computed(first):
         return frozenset(cells)
     found: set[object] = {cell.text for cell in first if cell.value is False}

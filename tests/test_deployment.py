@@ -60,12 +60,12 @@ def test_the_service_has_enough_time_and_files() -> None:
 
 def test_the_page_has_the_times_of_the_code() -> None:
     """The times on the deployment page equal those of the code."""
-    server = ServerSettings()
+    server, page = ServerSettings(), " ".join(PAGE.split())
 
-    assert f"`server.shutdown_seconds` ({server.shutdown_seconds:.0f})" in PAGE
-    assert f"readable for {DRAIN_SECONDS:.0f} seconds" in PAGE
-    assert f"ends, {EXIT_GRACE_SECONDS} seconds after" in PAGE
-    assert f"`server.shutdown_seconds` and {TAKEOVER_SECONDS:.0f} more" in PAGE
+    assert f"`server.shutdown_seconds` ({server.shutdown_seconds:.0f})" in page
+    assert f"can still send one for {DRAIN_SECONDS:.0f} seconds" in page
+    assert f"at the latest {EXIT_GRACE_SECONDS} seconds after" in page
+    assert f"`server.shutdown_seconds` and {TAKEOVER_SECONDS:.0f} more" in page
 
 
 def test_the_page_names_existing_settings() -> None:
@@ -221,7 +221,7 @@ def test_the_log_of_the_service_is_bounded() -> None:
     service = unit("sheets-gateway.service")["Service"]
     seconds = int(service["LogRateLimitIntervalSec"].removesuffix("s"))
 
-    assert f"takes {int(service['LogRateLimitBurst']):,} lines in {seconds} seconds" in PAGE
+    assert f"accepts {int(service['LogRateLimitBurst']):,} lines in {seconds} seconds" in PAGE
 
 
 @pytest.mark.parametrize(

@@ -411,7 +411,7 @@ _UNCHANGED: Node = {
 _FORMS = (
     "\n\nA create-only key sends one object or one form. The answer has the sent fields. If a "
     "browser sends the form (with the key in the URL, and an `Accept` that prefers `text/html`), "
-    "the answer is a 303 to the next page, a page of thanks, or an error page."
+    "the answer is a 303 to the next page, a thank-you page, or an error page."
 )
 _NEXT_PAGE: Node = {
     "description": "The form was stored. The browser goes to `_next`, or to the next page of the "

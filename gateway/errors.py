@@ -250,7 +250,7 @@ class RouteNotFound(NotFound, code=4040):
 
 
 class NoHeaderRow(GatewayError, code=102, status=409):
-    """Row 1 of the worksheet has no field names. Write the field names into row 1."""
+    """The header row (row 1 by default) has no field names. Write the field names into that row."""
 
 
 class ReadOnlyKey(GatewayError, code=4050, status=405):

@@ -242,8 +242,7 @@ class WriteSettings(Section):
     max_waiting_seconds: Seconds = 30.0
     """Maximum time that a write waits in the queue; then it gets 503."""
     max_record_bytes: Count = 1_073_741_824
-    """Maximum disk space for Idempotency-Keys, a quarter per API key; old ones can expire early.
-    """
+    """Maximum disk space for Idempotency-Keys, a quarter per API key. Old keys can expire early."""
     delete: Literal["shift", "clear"] = "shift"
     """"shift" removes a deleted row, so rows below move up; "clear" only empties the row."""
 

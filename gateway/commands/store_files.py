@@ -48,7 +48,7 @@ def back_up(access: AccessSettings, file: Path, *, with_pepper: bool) -> Done:
     with backup.checked_copy(database, file) as (copy, content):
         pepper = _pepper_in(path) if with_pepper and path else None
         if with_pepper:
-            _check_pepper(content, access, pepper)
+            _check_pepper(content, access, pepper, _place(access))
         taken = [file, *backup.side_files(file), *([beside(file)] if pepper else [])]
         _refuse_existing(taken, "choose another name")
         if pepper:
@@ -86,7 +86,10 @@ def restore(access: AccessSettings, file: Path, *, replaces: bool, now: datetime
     with exclusive_lock(database), backup.checked_copy(file, database) as (copy, content):
         give_owner(Path(f"{database}.lock"), database if database.exists() else database.parent)
         given = _pepper_in(beside(file)) if path else None
-        _check_pepper(content, access, given or (_pepper_in(path) if path else None))
+        pepper, read_from = given, str(beside(file))
+        if pepper is None:
+            pepper, read_from = _pepper_in(path) if path else None, _place(access)
+        _check_pepper(content, access, pepper, read_from)
         present = path.read_bytes() if path and path.exists() else None
         if not replaces:
             is_other = given and present not in (None, given)
@@ -155,15 +158,15 @@ def _pepper_in(path: Path) -> bytes | None:
 
 
 def _check_pepper(
-    content: backup.StoreContent, access: AccessSettings, pepper: bytes | None
+    content: backup.StoreContent, access: AccessSettings, pepper: bytes | None, place: str
 ) -> None:
     """Raise `ConfigError` if the keys in `content` need another pepper.
 
-    `pepper` is from a file, or None without a file. If the settings contain a pepper, `pepper` is
-    ignored.
+    `pepper` is from the file `place`, or None without a file. If the settings contain a pepper,
+    `pepper` is ignored.
     """
     if access.pepper is not None:
-        pepper = access.pepper.get_secret_value().encode()
+        pepper, place = access.pepper.get_secret_value().encode(), _place(access)
     if pepper is None and content.keys:
         raise ConfigError(
             f"access.pepper: {_place(access)} does not exist, and no key works without it. "
@@ -171,8 +174,8 @@ def _check_pepper(
         )
     if pepper and content.pepper_mark not in (None, pepper_mark(pepper)):
         raise ConfigError(
-            f"access.pepper: {_place(access)} is not the pepper of these keys, so none of them "
-            "would work. Replace it by the pepper of these keys"
+            f"access.pepper: {place} is not the pepper of these keys, so none of them would work. "
+            "Replace it by the pepper of these keys"
         )
 
 

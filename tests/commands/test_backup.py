@@ -528,6 +528,7 @@ def test_keys_without_their_pepper_are_rejected(
     assert (saved.exit_code, restored.exit_code) == (2, 2)
     assert words in saved.output
     assert words in restored.output
+    assert ("monday.db.pepper is not" in restored.output) is (spoil is spoil_pepper)
     assert {each for each in names(backup.parent) if "tuesday" in each} == set()
     assert there.files() == {"keys.db.lock"}
 

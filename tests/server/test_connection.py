@@ -71,6 +71,23 @@ async def test_eof_after_an_answer_closes_the_connection() -> None:
     assert answers_in(transport) == 1
 
 
+async def test_a_connection_that_was_answered_early_becomes_idle_after_the_body() -> None:
+    """If the answer is sent before the body ends, the idle timeout begins after the body."""
+    stage = Stage()
+    stage.app.reads_body = False
+    stage.app.may_answer.set()
+    connection, transport = stage.connect()
+    receive(connection, UPLOAD % 1)
+    await settled()
+    was_idle = connection.is_idle
+    receive(connection, b"cde")
+    is_idle = connection.is_idle
+    stage.pass_time(connection, 200)
+
+    assert (answers_in(transport), was_idle, is_idle) == (1, False, True)
+    assert transport.is_closed
+
+
 async def test_no_request_starts_while_an_answer_is_unread() -> None:
     """While an answer waits in the write buffer, no further request of the connection starts."""
     stage = Stage()

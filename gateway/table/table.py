@@ -285,7 +285,7 @@ class Table:
         first = self.header.row
         height = max(rows) + 1 - first
         is_run = isinstance(rows, range) or len(rows) == 1
-        places = [slice(rows[0] - first, height)] if is_run else [*map(first.__rsub__, rows)]
+        places = [slice(rows[0] - first, height)] if is_run else [row - first for row in rows]
         pick = itemgetter(*places)
 
         def pick_cells(cells: Column) -> Column:
@@ -315,7 +315,7 @@ class Table:
         first = self.header.row
         height = max(rows) + 1 - first
         is_run = isinstance(rows, range) or len(rows) == 1
-        places = [slice(rows[0] - first, height)] if is_run else [*map(first.__rsub__, rows)]
+        places = [slice(rows[0] - first, height)] if is_run else [row - first for row in rows]
         pick: Callable[[Sequence[Any]], Sequence[Any]] = itemgetter(*places)
         names = self.header.names
         make = row_maker(names) if FEW * len(selected) >= len(names) else None

@@ -219,7 +219,7 @@ class EncodedRows:
                 places_of_all = [b""] * table.size
                 kept = _Kept(places_of_all, [*places_of_all], own_bytes + PLACE_BYTES * table.size)
         missing = [*filterfalse(kept.rows.__getitem__, dict.fromkeys(places))]
-        rows = [*map(table.header.row.__add__, missing)]
+        rows = [table.header.row + place for place in missing]
         bodies = encoder.rows(table.row_objects(rows, selected, encoder.empty, typed))
         covered = bodies
         if typed is not None:  # the ETag must change with displayed texts, too

@@ -168,7 +168,7 @@ class InvalidBody(BadRequest, code=104):
 
 
 class AmbiguousCredentials(BadRequest, code=4001):
-    """The request has two different API keys or spreadsheet IDs. Send only one."""
+    """The request has different API keys or spreadsheet IDs. Send only one."""
 
 
 class InvalidQuery(BadRequest, code=4002):

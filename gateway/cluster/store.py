@@ -212,7 +212,10 @@ def check_url(url: str) -> None:
 
 @asynccontextmanager
 async def repeated(work: Callable[[], Awaitable[object]], seconds: float) -> AsyncIterator[None]:
-    """Call `work` every `seconds` in a task, until the block ends or `work` raises an error."""
+    """Call `work` every `seconds` in a task during the block, for the first time after `seconds`.
+
+    If `work` raises an error, the calls end. The block does not get this error.
+    """
 
     async def repeat() -> None:
         while True:

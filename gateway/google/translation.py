@@ -157,7 +157,10 @@ class Attempt:
 
     @property
     def refused(self) -> Outcome | None:
-        """The `outcome` of an error if Google certainly did not apply the call. None for a read."""
+        """Value for `outcome` of an error after which Google certainly did not apply the call.
+
+        "not_applied" for a write, None for a read. The caller must know that nothing was applied.
+        """
         return "not_applied" if self.is_write else None
 
 

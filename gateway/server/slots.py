@@ -163,7 +163,7 @@ class Slot:
             idle.move_to_end(self._connection)
 
     def begin_request(self, scope: Scope) -> bool:
-        """Count a proxy's request for the client address. Returns False above its limit."""
+        """Count a proxy's request for the client address. Above the limit, count nothing: False."""
         slots = self._slots
         if slots.max_per_address == math.inf:
             return True

@@ -418,7 +418,7 @@ class WorksheetSettings(Section):
     @model_validator(mode="after")
     def _check_ends(self) -> "WorksheetSettings":
         if self.record_field and not self.filled_down:
-            raise ValueError("record_field and filled_down = false exclude each other")
+            raise ValueError("record_field cannot be used with filled_down = false. Remove one")
         return self
 
 

@@ -340,7 +340,7 @@ def form_discarded(key_id: str) -> None:
 
 
 def header_trouble(spreadsheet: str, worksheet: str, duplicates: list[str]) -> None:
-    """Log duplicate field names of a worksheet. The gateway serves only the first such column."""
+    """Log duplicate field names. Of columns with the same name, only the first is served."""
     log.warning(
         "duplicate-headers",
         spreadsheet=spreadsheet,

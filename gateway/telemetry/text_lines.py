@@ -69,7 +69,7 @@ def _traceback(chain: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]
 
 
 def _value(value: object) -> str:
-    """Return a text unchanged, or a value as JSON if it contains spaces, quotes or `=`."""
+    """Return a text as it is, or as JSON if it has spaces, quotes or `=`. Other values as JSON."""
     if isinstance(value, str) and not any(each.isspace() or each in "\"'=" for each in value):
         return _shown(value)
     return _shown(json.dumps(value, ensure_ascii=False, default=str))

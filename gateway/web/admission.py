@@ -263,7 +263,7 @@ def _only(values: Sequence[str], what: str) -> str | None:
     if not values:
         return None
     if len(values) > 1 and len(set(values)) > 1:
-        raise errors.AmbiguousCredentials(f"The request has two different {what}. Send only one.")
+        raise errors.AmbiguousCredentials(f"The request has different {what}. Send only one.")
     return values[0]
 
 

@@ -101,8 +101,8 @@ def _parse_export(
     formulas = parameters.single_text(asking, FORMULAS)
     if formulas is not None and (named != "csv" or formulas.strip().lower() != RAW):
         raise InvalidQuery(
-            f"{FORMULAS} can only be '{RAW}', together with {FORMAT}=csv. Texts that look like "
-            "formulas then get no apostrophe in front. Otherwise remove the parameter."
+            f"{FORMULAS} can only be '{RAW}', and only with {FORMAT}=csv. Remove the parameter, "
+            "unless texts that look like formulas should get no apostrophe in front."
         )
     limit = parameters.parse_count(asking, "limit")
     query = parameters.parse_query(asking, max_limit=0)

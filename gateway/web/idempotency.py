@@ -84,8 +84,8 @@ async def read_idempotent_request(
 
     `row` is the row number in the path, or None. `own_key` is the key that was made from a form's
     `_id`. `asked` are the other parameters of the write, as JSON values. The fingerprint depends
-    on body, `asked` and `values`. With typed values, a form and JSON with the same fields have
-    different fingerprints. Raises InvalidIdempotencyKey.
+    on the body, on `asked`, and on whether the answer has typed values. If it has, a form and JSON
+    with the same fields have different fingerprints. Raises InvalidIdempotencyKey.
     """
     given = request.head.values(HEADER)
     if _OTHER_HEADER in request.head.lines and request.head.values(_OTHER_HEADER) != given:

@@ -490,8 +490,8 @@ def _folded(text: str) -> str:
 def _order(asking: Asking) -> tuple[tuple[SortTerm, ...], SortTerm | None]:
     """Parse `order` into its terms: comma-separated, as JSON array or in brackets.
 
-    The second result is the whole text as one term if it has commas, which can be part of a field
-    name, otherwise None.
+    The second result is the whole text as one term if it has commas or is a JSON array, because it
+    can also be the name of a field; otherwise None.
     """
     if "order" in asking.bracketed:
         return _parse_order("", bracketed_names(asking, "order"))

@@ -60,7 +60,7 @@ def preferences(head: Head) -> Mapping[str, Sequence[str]]:
                     f"Prefer has {name} after a semicolon. Write a comma instead of the semicolon."
                 )
             if mistake := misspelling(name, _NAMES):
-                raise InvalidRequest(f"Prefer has an unknown preference {mistake}")
+                raise InvalidRequest(f"Prefer has a misspelt preference {mistake}")
             at, before = part.end(), part["end"]
     return found
 

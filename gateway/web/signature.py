@@ -80,4 +80,7 @@ DESCRIPTION: Final = Signature(
     ignores_unknown_parameters=True,
     is_for_create_only=True,
 )
-"""`/openapi.json`, which ignores all parameters except `values` and credentials."""
+"""Signature of `/openapi.json`, which uses `values` and credentials.
+
+It refuses misspelt parameters, and ignores the others.
+"""

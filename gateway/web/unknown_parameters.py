@@ -111,7 +111,7 @@ def misspelling(name: str, names: Mapping[str, str], bracketless: Collection[str
 _NAMES = by_letters((*PARAMETERS, *CREDENTIALS))
 _BRACKETLESS = frozenset((*PARAMETERS, *CREDENTIALS)) - frozenset(BRACKETED)
 _NAME = re.compile(r"(?:amp;)?(?P<base>[^\[=]*)[^=]*=?(?P<value>.*)", re.DOTALL)
-"""A name with its brackets, and a value after an encoded `=`."""
+"""Decoded name: `base` before its brackets, `value` after a `=` that was percent-encoded."""
 _OPERATOR = re.compile(
     r"(?P<field>.+?)(?:[\[.:<>!~=]|->"
     r"|__?(?:eq|neq?|gte?|lte?|i?like|n?in|i?contains|i?starts_?with|i?ends_?with|i?exact"

@@ -282,9 +282,10 @@ class Loader:
     ) -> tuple[SheetExtent, SheetView]:
         """Read the header and the first data row. Returns header and last row, and the view.
 
-        The last row is from an earlier read, or else the header row. `has_forms`: also cache the
-        formats of columns in `form_row`, by default in that row. Costs 1 read. With `has_forms` 1
-        more if that row was deleted, and 1 to 2 more, without formats, if the rows are too large.
+        The last row is from an earlier read, or the header row without an earlier read. With
+        `has_forms`, also caches the number formats in row `form_row` (default: the last row). Costs
+        1 read, and with `has_forms` 1 read more if the row with the formats was deleted. If the
+        rows are too large, costs 1 to 2 reads more and caches no formats.
         """
         known, header_row = self._header_cache.extent, self._header_row
         started, moment = self._clock(), self._moment()

@@ -12,13 +12,14 @@ Rules
   have changed. With `If-Match`, one changed cell is enough.
 - Cells by which a row was found are compared by typed value and by displayed text. So are all cells
   of a typed write with `If-Match`. Other cells are compared by displayed text only.
-- The response cannot show a removed row. The response shows the rows above and below. Another row
-  was removed if two of these neighbours are other records, if most of their cells changed, or if
-  the planned row is a neighbour now. The planned row was removed if the neighbours show only that
-  one row further down was inserted or deleted. Rows that were blank are not evidence.
-- Two rows that people deleted below also give the error, because one of them might be the planned
-  row. If all rows but one were blank, an edit of the only filled cell looks like a sort and gives
-  the error. A false error is better than a silent wrong write.
+- After a delete, the response cannot show the removed row. The response shows the rows above and
+  below (neighbours), which are compared with the planning read. Another row was removed if two
+  neighbours are other records, if most of their cells changed, or if the planned row is a neighbour
+  now. If the only difference is one row that people inserted or deleted below the planned row, the
+  planned row was removed. Rows that were blank are not evidence.
+- If people deleted two rows below the planned row, the result is also the error, because one of
+  these rows might be the planned row. If all rows but one were blank, an edit of the only filled
+  cell looks like a sort and gives the error. A false error is better than a silent wrong write.
 - If the response was lost, the gateway reads the rows again. Removed rows then have no evidence.
 """
 

@@ -337,7 +337,7 @@ class WriteQueue:
             timer.cancel()
 
     async def _reached(self, instant: float) -> None:
-        """Wait until a time of the event loop. Writes of the same time join together."""
+        """Wait for a time of the event loop's clock. Writes of the same time join together."""
         event = self._instants.get(instant)
         if event is None:
             event = self._instants[instant] = asyncio.Event()

@@ -64,7 +64,7 @@ def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:
         pytest.param(
             '[[worksheets]]\nspreadsheet = "a"\ntitle = "b"\n'
             'record_field = "c"\nfilled_down = false',
-            "worksheets.0: record_field and filled_down = false exclude each other",
+            "worksheets.0: record_field cannot be used with filled_down = false. Remove one",
             id="two rules for the end of the records",
         ),
         pytest.param('[server]\nport = "x"', "server.port: must be a whole number", id="text"),

@@ -48,7 +48,7 @@ class Reach:
     """True if the key has several spreadsheets, so that requests must name one."""
 
     def __hash__(self) -> int:
-        """Hash of the fields that differ between keys. Hashing the plan would be slow."""
+        """Hash of the fields that differ between API keys. Hashing the plan would be slow."""
         return hash((self.columns, self.worksheets, self.spreadsheet, self.rights))
 
     @property

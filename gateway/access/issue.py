@@ -314,7 +314,7 @@ def _problems(
 ) -> Iterator[str]:
     name, grants, columns = request.name, request.grants, request.grants.columns
     too_long = [
-        f"{option}: must have at most {most} characters"
+        f"{option}: must have at most {most} characters in total"
         for option, texts, most in (
             ("--plan", (request.plan,), MAX_NAME_CHARACTERS),
             ("--spreadsheet", grants.spreadsheets, _MAX_CHARACTERS),
@@ -378,7 +378,10 @@ def _right_problems(grants: Grants) -> Iterator[str]:
         yield '--may: a key without read can only create; add "read", or name "create" alone'
     for option, given in (("--next", grants.next_url), ("--turnstile", grants.needs_challenge)):
         if given and grants.may_read:
-            yield f"{option}: only for forms, whose key can only create; remove it, or remove read"
+            yield (
+                f"{option}: only for forms, whose key can only create; omit it, or allow create "
+                "alone"
+            )
     if columns.writable and not may_write:
         yield "--writable-column: a read-only key cannot write fields"
     if columns.readable is not None:

@@ -116,7 +116,8 @@ class _View:
 async def _view(asked: AdminRequest) -> _View:
     """Find the key, spreadsheet and worksheet that the URL names, or by default the first ones.
 
-    Cost: 2 reads of Google, at most once a minute. Raises RouteNotFound if the key is not active.
+    Cost: 2 reads of Google, at most once a minute for each spreadsheet. Raises RouteNotFound if the
+    key is not active.
     """
     keys, key_id = [*await asked.keys()], asked.asked("key")
     record = next((each for each in keys if each.id == key_id or not key_id), None)

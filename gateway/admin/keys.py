@@ -257,7 +257,10 @@ async def _checked(
 async def _look(asked: AdminRequest, grants: Grants) -> Looked:
     """Check that the names in the grants exist. Cost: 1 to 3 reads for each spreadsheet."""
     if len(grants.spreadsheets or ()) > _MOST_LOOKED_AT:
-        text = f'at most {_MOST_LOOKED_AT} spreadsheets can be checked; send "check": false'
+        text = (
+            f"at most {_MOST_LOOKED_AT} spreadsheets can be checked; save without the check "
+            '("check": false)'
+        )
         return Looked(problems=[f"--spreadsheet: {text}"])
     sheets, layouts = asked.request.state["sheets"], Layouts(asked.settings.worksheets)
     with in_call_context(CallContext(asked.admin.key_id)):

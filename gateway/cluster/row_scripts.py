@@ -151,7 +151,7 @@ class Publication(NamedTuple):
     digest: bytes
     read_at: int
     body: bytes
-    """Encoded rendering, or b"" if the rendering is too large to share."""
+    """Encoded rendering, or b"" if Redis already has it or if it is too large to share."""
     is_clean: int
     """0 if the reader's process wrote during the read, so that the rendering is not shared."""
     is_last: int

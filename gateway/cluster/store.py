@@ -191,7 +191,10 @@ def _raise_if_cancelled(task: "asyncio.Task[Any] | None", before: int) -> None:
 
 
 def check_url(url: str) -> None:
-    """Raise ConfigError for a URL that the library does not accept. Does not connect."""
+    """Raise ConfigError for a URL that the library does not accept. Does not connect.
+
+    Also raises ConfigError if an option of the URL names a file that does not exist.
+    """
     options = parse_qs(urlsplit(url).query)
     for name in sorted(_FILE_OPTIONS & options.keys()):
         if not Path(options[name][0]).is_file():

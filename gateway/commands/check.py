@@ -150,13 +150,13 @@ async def _check_keys(settings: Settings, spreadsheet: str | None) -> AsyncItera
 def _check_key(record: KeyRecord, settings: Settings) -> Iterator[Finding]:
     if record.grants.spreadsheets is None:
         yield warning(
-            f"key {record.id} can use every spreadsheet shared with the service account. Create a "
-            "key with --spreadsheet, and revoke this one"
+            f"key {record.id} can use every spreadsheet shared with the service account. To "
+            f"limit it, run: sheets-gateway keys update {record.id} --spreadsheet SPREADSHEET_ID"
         )
         if record.grants.may_delete:
             yield warning(
-                f"key {record.id} can delete rows in every spreadsheet. Create a key with "
-                "--spreadsheet and --delete, and revoke this one"
+                f"key {record.id} can delete rows in every spreadsheet. Limit its spreadsheets, or "
+                f"remove this right: sheets-gateway keys update {record.id} --may RIGHTS"
             )
     grants = record.grants
     if grants.needs_challenge and settings.turnstile.secret is None:

@@ -44,7 +44,9 @@ def back_up(access: AccessSettings, file: Path, *, with_pepper: bool) -> Done:
     """
     database, path = _file_of(access), pepper_path(access)
     if not database.exists():
-        raise ConfigError(f"access.database: {database} does not exist. Correct this setting")
+        raise ConfigError(
+            f"access.database: {database} does not exist. If you have keys, correct this setting"
+        )
     with backup.checked_copy(database, file) as (copy, content):
         pepper = _pepper_in(path) if with_pepper and path else None
         if with_pepper:

@@ -52,7 +52,7 @@ class AnswerBroken(httpx2.HTTPError):
     """The status line arrived, but the body ended early or cannot be decompressed."""
 
     def __init__(self, reason: httpx2.HTTPError) -> None:
-        super().__init__("the connection broke before the end of the answer")
+        super().__init__("the answer ended early, or cannot be decompressed")
         self.reason = reason
 
 

@@ -159,7 +159,8 @@ def sort_terms(query: Query, view: View) -> Sequence[SortTerm]:
     """Sort terms of a query, without repeated fields.
 
     If a field is named `-name`, the term `-name` means this field. If the whole text of `order` is
-    the name of a field, the only term is this field. Raises InvalidQuery for a term without a name.
+    the name of a field, or `-` and the name, the only term is this field, even if the name has
+    commas. Raises InvalidQuery for a term without a name.
     """
     whole = query.whole_order
     if whole is None and not query.order:

@@ -228,10 +228,8 @@ class Connection(asyncio.BufferedProtocol):
                 )
             )
         elif intake.room <= 0:
-            message = (
-                f"URL and headers exceed the limit of {settings.max_head_bytes} bytes. Shorten "
-                "them."
-            )
+            noun = "URL and headers" if intake.phase == IN_HEAD else "The trailers"
+            message = f"{noun} exceed the limit of {settings.max_head_bytes} bytes. Shorten them."
             self.refuse(errors.HeadersTooLarge(message))
         elif intake.phase in BODY and intake.body_room <= 0:
             message = (

@@ -202,7 +202,7 @@ def _listed_rows(elements: Sequence[object], verb: Literal["create", "update"]) 
     if not elements:
         raise invalid_body(f"The list contains no row to {verb}. Send at least one.")
     if len(elements) > MAX_ROWS:
-        raise invalid_body(f"The list exceeds the limit of {MAX_ROWS} rows. Send several lists.")
+        raise invalid_body(f"The list exceeds the limit of {MAX_ROWS} rows. Send several requests.")
     rows: list[tuple[int, Fields]] = []
     taken: set[int] = set()
     problems: list[Problem] = []
@@ -320,4 +320,6 @@ def _unescaped(text: str) -> str:
 
 
 def _too_large(max_bytes: int) -> BodyTooLarge:
-    return BodyTooLarge(f"The body exceeds the limit of {max_bytes} bytes. Send fewer rows.")
+    return BodyTooLarge(
+        f"The body exceeds the limit of {max_bytes} bytes. Send fewer rows or shorter texts."
+    )

@@ -168,7 +168,9 @@ def decode_json(text: str) -> object:
     except json.JSONDecodeError as error:
         raise invalid_body(explain(BODY, text, error)) from error
     except RecursionError as error:
-        raise invalid_body("The body is nested too deeply. Send an object of values.") from error
+        raise invalid_body(
+            "The body is nested too deeply. Send no list or object as the value of a field."
+        ) from error
     return value
 
 
@@ -196,7 +198,9 @@ def _member(text: str, at: int) -> Found[tuple[str, object]]:
 def _value(text: str, at: int) -> Found[object]:
     """Parse the value of a member at `text[at]`.
 
-    A list or object with more than `NEAR` characters becomes an empty list.
+    A list or object that is invalid, or that has more than `NEAR` characters, becomes an empty list
+    without a position after it. Raises JSONDecodeError for invalid JSON in the last `NEAR`
+    characters of the text.
     """
     if not text.startswith(("{", "["), at) or len(text) - at <= NEAR:
         return _decoder.raw_decode(text, at)

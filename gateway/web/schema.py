@@ -63,7 +63,10 @@ def writable_names(view: View) -> Sequence[str]:
 async def run_worksheets(
     request: Request, admitted: Admitted, target: Target, _asked: Asked
 ) -> Served:
-    """Return the worksheets that the key can see, as JSON. Cost: 2 reads, at most once a minute."""
+    """Return the worksheets that the key can see, as JSON.
+
+    Cost: 2 reads, at most once a minute for each spreadsheet.
+    """
     state, caller, access = request.state, admitted.caller, target.access
     spreadsheet, catalogue = target.worksheet.spreadsheet, state["catalogue"]
     contents, freshness = await catalogue.read(spreadsheet, key_id=caller.key_id)

@@ -499,7 +499,7 @@ def _check_header(part: NewRows | RowChange, before: Header, after: Header, row:
     if any(text_at(before.cells, at) != text_at(after.cells, at) for at in part.columns):
         raise HeaderChanged(
             f"The values were written to row {row}, but the worksheet's header changed at the "
-            "same time, so they can be under other field names. Look at the row, and do not send "
+            "same time, so they might be under other field names. Look at the row, and do not send "
             "the values again.",
             row=row,
         )

@@ -307,7 +307,9 @@ class Idempotency:
         try:
             entry = await self._ledger.find(identity.scope, identity.texts)
         except GatewayError as error:
-            raise _unknown("the gateway cannot read its storage", RETRY_SECONDS) from error
+            raise _unknown(
+                "the gateway cannot read its record of the request", RETRY_SECONDS
+            ) from error
         if entry is None:
             return None
         if entry.answer is not None and entry.open_removal is None:

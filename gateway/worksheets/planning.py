@@ -719,8 +719,8 @@ def _new_keys(
         first = same_key(key, forms, number, seen)
         if first is not None:
             detail = (
-                f"The sheet would display the key of the row at {upsert.path(first)} in the same "
-                "way. Send only one of these rows."
+                "The sheet would display this key and the key of the row at "
+                f"{upsert.path(first)} in the same way. Send only one of these rows."
             )
             raise not_written([Problem(upsert.path(number), detail)])
         found.append(tuple(sorted(zip(columns, forms, strict=True))))

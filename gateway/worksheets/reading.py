@@ -307,7 +307,7 @@ def too_costly(query: Query, table: Table, error: OutOfSteps) -> QueryTooCostly:
         f"This query needs more than {error.budget_steps:,} steps on the "
         f"{table.last_row - table.header.row:,} rows of the worksheet, with {conditions} "
         f"conditions and {len(query.order)} order terms. Use fewer conditions or order terms, or "
-        "send the query again, because the gateway caches finished indexes."
+        "send the query again: it might need fewer steps, because finished indexes are cached."
     )
 
 

@@ -88,7 +88,8 @@ class Scheduler:
             async with asyncio.timeout(None if lane is None else MAX_SECONDS):
                 await job.done
         except TimeoutError:
-            raise _too_many("This query waited too long for other queries of this key.") from None
+            reason = f"This query, with other queries, took more than {MAX_SECONDS:.0f} seconds."
+            raise _too_many(reason) from None
         return work.result
 
     async def build(self, work: Work[T], lane: Lane = None) -> T:

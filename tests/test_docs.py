@@ -232,7 +232,7 @@ def test_limits_in_the_readme_are_the_defaults() -> None:
     assert f"shows within {settings.cache.rows_ttl_seconds:.0f} seconds" in told
     assert settings.cache.max_stale_seconds == 3600
     assert f"send {plan.requests_per_minute} requests a minute" in told
-    assert f"{plan.max_concurrent} may run at once" in told
+    assert f"{plan.max_concurrent} can be in progress at the same time" in told
     assert f"{plan.max_limit} rows in an answer, {MAX_ROWS} in a create" in told
     assert settings.server.max_body_bytes == 1024**2
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Creates .venv with the gateway of this checkout, if missing or outdated. pip installs only files
-# whose hash is in the requirements, which scripts/lock writes.
+# Creates .venv with the gateway of this checkout, if missing or outdated. Installs only files whose
+# hash is in the requirements, which scripts/lock writes.
 # Usage: EXTRAS=... ; . scripts/setup.sh     ("" or "[dev]"); sets VENV. Run from the top of the checkout.
 set -eu
 VENV="$PWD/.venv"
@@ -26,7 +26,7 @@ case "$STAMPS" in
         [ -z "$EXTRAS" ] || REQUIREMENTS=scripts/requirements-dev.txt
         "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check \
             --require-hashes -r "$REQUIREMENTS" >&2
-        # pip cannot install a checkout with --require-hashes. The build backend is already
+        # No checkout can be installed with --require-hashes. The build backend is already
         # installed, because pip would download one without checking a hash.
         "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check \
             --no-deps --no-build-isolation -e . >&2

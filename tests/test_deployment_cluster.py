@@ -255,17 +255,17 @@ def test_the_pods_have_probes_and_time_to_stop() -> None:
         "livenessProbe": "/livez",
         "readinessProbe": "/readyz",
     }
-    assert f"for {command[1]} seconds (`preStop`)" in PAGE
+    assert f"for {command[1]} more seconds (`preStop`)" in PAGE
 
 
 def test_the_page_has_the_numbers_of_the_workers() -> None:
     """The page has the restart pauses and attempts of the code, and `serve` has `--workers`."""
     serve = typer.main.get_command(main).commands["serve"]  # type: ignore[attr-defined]
 
-    assert f"pauses grow to {LONGEST_PAUSE_SECONDS:.0f} seconds" in PAGE
+    assert f"before a new start grow to {LONGEST_PAUSE_SECONDS:.0f} seconds" in PAGE
     assert MAX_FAILED_STARTS == 5
     assert EXIT_SECONDS > EXIT_GRACE_SECONDS
-    assert "after five attempts" in PAGE
+    assert "If five\n  starts in a row fail" in PAGE
     assert "--workers" in {name for each in serve.params for name in each.opts}
 
 
@@ -275,7 +275,7 @@ def test_metrics_and_events_to_watch_exist() -> None:
     tallies.is_store_available = True
     text = TestClient(create_metrics(tallies), base_url="http://127.0.0.1").get("/metrics").text
     served = set(re.findall(r"^# TYPE (\w+)", text, re.MULTILINE))
-    table = UPGRADE.partition("| what to watch |")[2].partition("\n\n")[0]
+    table = UPGRADE.partition("| metric or event |")[2].partition("\n\n")[0]
     named = set(re.findall(r"`(gateway_\w+)`", table))
     files = sorted((DOCS.parent / "gateway" / "telemetry").glob("*.py"))
     events = "".join(file.read_text("utf-8") for file in files)

@@ -87,7 +87,7 @@ def test_the_site_replaces_only_a_site(tmp_path: Path) -> None:
     )
 
     assert done.returncode == 1
-    assert "choose another folder" in done.stderr
+    assert "Choose another folder" in done.stderr
     assert (tmp_path / "mine").is_dir()
 
 

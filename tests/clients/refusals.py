@@ -26,11 +26,11 @@ _LISTS: Sequence[tuple[str, int, str, str]] = [
         "different spreadsheet IDs",
         "spreadsheetId=other",
     ),
-    ("broken-where: the docs' cURL", 4002, "position", "where=%7B%22country%22%3A%22USA%7D"),
+    ("broken-where: the docs' cURL", 4002, "offset", "where=%7B%22country%22%3A%22USA%7D"),
     (
         "broken-where: encoded twice",
         4002,
-        "position",
+        "offset",
         "where=%257B%2522country%2522%253A%2522USA%257D",
     ),
     ("broken-where: an object made a string", 4002, "JSON.stringify", "where=%5Bobject+Object%5D"),

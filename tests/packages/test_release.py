@@ -96,7 +96,7 @@ def test_a_dry_run_changes_nothing(checkout: Path) -> None:
     [
         pytest.param(["9.8"], None, "Usage", id="no version"),
         pytest.param(["9.8.7", "--dryrun"], None, "Usage", id="misspelt option"),
-        pytest.param(["9.8.7"], "uncommitted", "has changes", id="uncommitted changes"),
+        pytest.param(["9.8.7"], "uncommitted", "uncommitted changes", id="uncommitted changes"),
         pytest.param(["9.8.8"], None, "unreleased", id="nothing new"),
         pytest.param(["9.8.7"], "tag", "already", id="released before"),
         pytest.param(["9.8.7"], "broken", "README", id="a build that fails"),

@@ -256,7 +256,7 @@ def test_format_wins(tmp_path: Path, query: str, accept: str, kind: str) -> None
         ("Odd?format=xml", "csv, ndjson, json"),
         ("Odd?format=csv&format=json", "more than once"),
         ("Odd?format=csv&formulas=guard", "raw"),
-        ("Odd?format=ndjson&formulas=raw", "together with format=csv"),
+        ("Odd?format=ndjson&formulas=raw", "only with format=csv"),
         ("Odd?format=csv&count=true", "X-Total-Count"),
         ("Odd?format=csv&limit=-1", "limit"),
         ("Odd?format[]=csv", "format"),

@@ -50,7 +50,7 @@ def back_up(access: AccessSettings, file: Path, *, with_pepper: bool) -> Done:
     with backup.checked_copy(database, file) as (copy, content):
         pepper = _pepper_in(path) if with_pepper and path else None
         if with_pepper:
-            _check_pepper(content, access, pepper, _place(access))
+            _check_pepper(content, access, pepper, f"access.pepper: {_place(access)}")
         taken = [file, *backup.side_files(file), *([beside(file)] if pepper else [])]
         _refuse_existing(taken, "choose another name")
         if pepper:
@@ -88,10 +88,11 @@ def restore(access: AccessSettings, file: Path, *, replaces: bool, now: datetime
     with exclusive_lock(database), backup.checked_copy(file, database) as (copy, content):
         give_owner(Path(f"{database}.lock"), database if database.exists() else database.parent)
         given = _pepper_in(beside(file)) if path else None
-        pepper, read_from = given, str(beside(file))
+        pepper, place = given, str(beside(file))
         if pepper is None:
-            pepper, read_from = _pepper_in(path) if path else None, _place(access)
-        _check_pepper(content, access, pepper, read_from)
+            pepper = _pepper_in(path) if path else None
+            place = f"access.pepper: {_place(access)}"
+        _check_pepper(content, access, pepper, place)
         present = path.read_bytes() if path and path.exists() else None
         if not replaces:
             is_other = given and present not in (None, given)
@@ -165,10 +166,11 @@ def _check_pepper(
     """Raise `ConfigError` if the keys in `content` need another pepper.
 
     `pepper` is from the file `place`, or None without a file. If the settings contain a pepper,
-    `pepper` is ignored.
+    `pepper` is ignored. `place` begins the message, with the name of a setting if it has one.
     """
     if access.pepper is not None:
-        pepper, place = access.pepper.get_secret_value().encode(), _place(access)
+        pepper = access.pepper.get_secret_value().encode()
+        place = f"access.pepper: {_place(access)}"
     if pepper is None and content.keys:
         raise ConfigError(
             f"access.pepper: {_place(access)} does not exist, and no key works without it. "
@@ -176,7 +178,7 @@ def _check_pepper(
         )
     if pepper and content.pepper_mark not in (None, pepper_mark(pepper)):
         raise ConfigError(
-            f"access.pepper: {place} is not the pepper of these keys, so none of them would work. "
+            f"{place} is not the pepper of these keys, so none of them would work. "
             "Replace it by the pepper of these keys"
         )
 

@@ -549,7 +549,9 @@ def _key_problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
         first = None if missing else same_key(row, [*map(key_form, row)], number, seen)
         if first is not None:
             problems.append(
-                Problem(at, f"Row {pointer(str(first))} has the same key values. Remove one.")
+                Problem(
+                    at, f"The row at {pointer(str(first))} has the same key values. Remove one."
+                )
             )
         if len(problems) >= MAX_PROBLEMS:
             break

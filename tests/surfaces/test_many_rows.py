@@ -501,7 +501,7 @@ def test_key_fields_that_are_none(surface: Surface, query: str, words: str) -> N
         ("name", {"name": None, "state": "x"}, {"#/name": "needs a value"}),
         ("name", {"name": "", "state": "x"}, {"#/name": "needs a value"}),
         ("name", [{"name": "a"}, {"state": "x"}], {"#/1/name": "needs a value"}),
-        ("name", [{"name": "a"}, {"name": "a"}], {"#/1": "Row #/0 has the same key"}),
+        ("name", [{"name": "a"}, {"name": "a"}], {"#/1": "The row at #/0 has the same key"}),
         ("name", [{"name": 7}, {"name": "7"}], {"#/1": "same key"}),
         ("name", [{"name": 7}, {"name": 7.0}], {"#/1": "same key"}),
         ("name", [{"name": True}, {"name": "TRUE"}], {"#/1": "same key"}),
@@ -510,7 +510,7 @@ def test_key_fields_that_are_none(surface: Surface, query: str, words: str) -> N
         (
             "name,state",
             [{"name": "a", "state": "b"}, {"name": "a", "state": "c"}, {"state": "b", "name": "a"}],
-            {"#/2": "Row #/0 has the same key"},
+            {"#/2": "The row at #/0 has the same key"},
         ),
     ],
     ids=range(10),
@@ -559,7 +559,7 @@ def test_rows_of_an_upsert_by_a_sign_that_composes_to_a_letter(surface: Surface)
     found, answer = refuse(surface, ("POST", "Kelvin?on_conflict=K", body))
 
     assert found == (400, 104)
-    assert "Row #/0 has the same key" in message(answer)
+    assert "The row at #/0 has the same key" in message(answer)
 
 
 @pytest.mark.parametrize("keys", ["nmae", "name,nmae", "a/b", "a%252Cb", "NAME"])

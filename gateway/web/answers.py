@@ -10,7 +10,6 @@ import json
 import math
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain
 from typing import Final, Literal
 
@@ -22,7 +21,7 @@ from gateway.web.head import is_known
 from gateway.web.idempotency import REPLAYED
 from gateway.web.media_types import JSON_TEXT
 from gateway.web.request import HeaderLines, Request
-from gateway.worksheets.answers import Bodies, Encoded, Paging, Served
+from gateway.worksheets.answers import Bodies, Encoded, Freshness, Paging, Served
 from gateway.worksheets.idempotency import Settled
 
 EmptyCell = Literal["null", "", "omit"]
@@ -167,9 +166,7 @@ def read_answer(
         encoded, freshness = served.encoded, served.freshness
         event = request.event
         event.cache = "stale" if freshness.reason else "hit" if freshness.is_hit else "miss"
-        age, ttl = math.floor(freshness.age_seconds), math.floor(freshness.ttl_seconds)
-        is_hit, reason, is_alone = freshness.is_hit, freshness.reason, freshness.is_alone
-        lines = (*freshness_lines(age, ttl, is_hit, reason, is_alone, no_cache), *lines)
+        lines = (*freshness_lines(freshness, no_cache=no_cache), *lines)
     else:
         encoded = served
     headers = [_CACHING, (b"etag", encoded.tag.encode("ascii")), *lines, VARY]
@@ -184,16 +181,14 @@ def weakly_tagged(body: bytes) -> Encoded:
     return Encoded(body, f"W/{opaque_tag(body)}")
 
 
-@lru_cache(512)
-def freshness_lines(
-    age: int, ttl: int, is_hit: bool, reason: str, is_alone: bool, no_cache: bool
-) -> HeaderLines:
+def freshness_lines(freshness: Freshness, *, no_cache: bool) -> HeaderLines:
     """Return the header lines `Age` and `Cache-Status`. Times are in whole seconds.
 
-    For `is_hit`, `reason` and `is_alone` see `Freshness`. `no_cache`: the request asked for fresh
-    rows.
+    `no_cache`: the request asked for fresh rows.
     """
-    alone = _DETAIL_ALONE if is_alone else ""
+    age, ttl = math.floor(freshness.age_seconds), math.floor(freshness.ttl_seconds)
+    is_hit, reason = freshness.is_hit, freshness.reason
+    alone = _DETAIL_ALONE if freshness.is_alone else ""
     if not is_hit and not reason:
         status = f"fwd={'request' if no_cache else 'miss'}; stored{alone}"
     else:

@@ -10,7 +10,6 @@ Rules
 
 import csv
 import io
-import math
 import re
 import urllib.parse
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
@@ -166,10 +165,8 @@ def exported(request: Request, target: Target, asked: Asked, export: Export) -> 
                 between=b",",
                 end=b'],"hasNextPage":%b}' % has_next,
             )
-    age, ttl = math.floor(freshness.age_seconds), math.floor(freshness.ttl_seconds)
-    is_hit, reason, is_alone = freshness.is_hit, freshness.reason, freshness.is_alone
-    lines_about = answers.freshness_lines(age, ttl, is_hit, reason, is_alone, asked.no_cache)
-    all_lines = [*answers.header_lines(headers), *lines_about, answers.VARY]
+    age = answers.freshness_lines(freshness, no_cache=asked.no_cache)
+    all_lines = [*answers.header_lines(headers), *age, answers.VARY]
     return answers.Answer(200, all_lines, made_body(export, lines, event), may_be_compressed=True)
 
 

@@ -63,18 +63,18 @@ JOURNEYS = {
         method="GET",
         target=listed(2800002) + "&skip=1",
         before=listed(2800002),
-        functions=81,
+        functions=82,
         files=24,
     ),
     "the same again": Ask(
         method="GET", target=listed(2800003), before=listed(2800003), functions=32, files=14
     ),
-    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=146, files=28),
+    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=147, files=28),
     "cached row": Ask(
         method="GET",
         target="Cities/2?keys=country,population,name",
         before=listed(2800004),
-        functions=51,
+        functions=52,
         files=16,
     ),
     "create": Ask(method="POST", target="Cities", body=BODY, functions=198, files=38),

@@ -5,9 +5,7 @@ import re
 import pytest
 
 from gateway.telemetry.events import CacheResult
-from gateway.web.answers import (
-    read_answer,
-)
+from gateway.web.answers import read_answer
 from gateway.web.request import Request
 from gateway.worksheets.answers import Encoded, Freshness, Served
 from tests.web.requests import make_request, make_scope

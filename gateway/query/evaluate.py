@@ -77,6 +77,8 @@ class Page(msgspec.Struct, frozen=True):
     """Row positions before the cursor, if these rows are equal in all fields of `order`."""
     header_row: int = 0
     """Row number of the header."""
+    terms: Sequence["Term"] = ()
+    """Sort terms of the query, empty if it has no `order`."""
 
     @property
     def rows(self) -> Sequence[int]:
@@ -94,6 +96,8 @@ class Term(msgspec.Struct, frozen=True):
     empties: Sequence[int] = ()
     """Row positions of empty cells, which are last in both directions."""
     descending: bool = False
+    index: ColumnIndex | None = None
+    """Index of the column, or None for `rowIndex`."""
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -230,18 +234,11 @@ def place_behind(
     `page` has up to `AHEAD` rows more than the query's limit. `place` is the position before the
     page.
     """
-    if not query.limit:
+    limit, places = query.limit, page.places
+    if not limit:
         return place or Place()
-    terms: list[ColumnIndex | None] = []
-    for term in sort_terms(query, view):
-        column = None if term.field == ROW_INDEX else view.find(term.field)
-        terms.append(None if column is None else table.index(column))
-    limit, places, seen = query.limit, page.places, _seen(table, view)
-    parts = (places[:limit], places[limit:], page.before, terms, seen, table.header.row)
-    try:
-        return place_after(*parts)
-    except Unbuilt as unbuilt:  # the table dropped an index meanwhile
-        return _counted(partial(place_after, *parts), unbuilt.work, 0)
+    terms, seen = [term.index for term in page.terms], _seen(table, view)
+    return place_after(places[:limit], places[limit:], page.before, terms, seen, table.header.row)
 
 
 def _seen(table: Table, view: View) -> Seen:
@@ -293,28 +290,28 @@ def _looked_up(
 
     Raises Unbuilt if an index is missing.
     """
-    rows, header_row = table.rows, table.header.row
+    rows = table.rows
     parts: tuple[RowSet, ...] = ()
     if query.where is not None:
         row_set = _matching(query.where, table, indexes)
         if row_set.least < rows.groups:
             parts = row_set.parts if type(row_set) is Intersection else (row_set,)
-    terms = [] if order else [Term(rows)]
+    terms: list[Term] = []
     for term in order:
         if term.field == ROW_INDEX:  # further terms have no effect
             terms.append(Term(rows, descending=term.descending))
             break
-        column = indexes[term.field].ready_order
-        terms.append(Term(column.ranked, column.empties, term.descending))
+        index = indexes[term.field]
+        column = index.ready_order
+        terms.append(Term(column.ranked, column.empties, term.descending, index))
     if place is not None and seen is not None:
-        ordering = [indexes.get(each.field) for each in order]
-        return _behind(place, seen, table, query, ordering, parts, terms)
-    source, others = _source(terms[0], parts)
+        return _behind(place, seen, table, query, parts, terms)
+    source, others = _source(terms[0] if terms else Term(rows), parts)
     if others or len(terms) > 1:
-        return _found(source, others, parts, terms, query, header_row)
+        return _found(source, others, parts, terms, query, table)
     length, end = source.length, query.skip + query.limit
     total = length if query.wants_total else None
-    return Page(source.cut(query.skip, end), end < length, total, (), header_row)
+    return Page(source.cut(query.skip, end), end < length, total, (), table.header.row, terms)
 
 
 def _behind(
@@ -322,14 +319,13 @@ def _behind(
     seen: Seen,
     table: Table,
     query: Query,
-    columns: Sequence[ColumnIndex | None],
     parts: tuple[RowSet, ...],
     terms: Sequence[Term],
 ) -> Work[Page]:
     """Find the page after a cursor's position among the rows that are in all `parts`.
 
-    The total also counts the rows before the position. `columns` has the index of each sort term,
-    or None for `rowIndex`. Raises CursorLost if the position is not found.
+    The total also counts the rows before the position. Raises CursorLost if the position is not
+    found.
     """
     rows, total = table.rows, None
     if query.wants_total:
@@ -338,7 +334,8 @@ def _behind(
             total = len((yield from sifted((yield from parts[0].places()), parts[1:])))
     begin, equal, behind = 0, list[RowSet](), list[RowSet]()
     is_equal = True
-    for number, (term, index) in enumerate(zip(terms, columns, strict=False)):
+    for number, term in enumerate(terms):
+        ranked, index = term.ranked, term.index
         if index is None:  # row numbers are distinct
             span = range(min(place.row - 1, rows.groups), rows.groups)
             if term.descending:
@@ -348,7 +345,7 @@ def _behind(
             break
         if number >= len(place.values):
             raise CursorLost()
-        ranked, value = term.ranked, place.values[number]
+        value = place.values[number]
         empty = ColumnField(index, rows).filled(is_filled=False)
         if value.kind == EMPTY:
             begin = begin if equal else len(ranked.places)
@@ -375,19 +372,20 @@ def _behind(
         below = groups_of(rows, range(min(gap.last, rows.groups), rows.groups))
         behind.append(all_of([*equal, below], rows))
         before = gap.before
-    if terms[0].descending:
-        yield from terms[0].ranked.descending()
+    first = terms[0] if terms else Term(rows)
+    if first.descending:
+        yield from first.ranked.descending()
     left = all_of([*parts, any_of(behind, rows)], rows)
     parts = left.parts if type(left) is Intersection else (left,)
-    source, others = _source(terms[0], parts)
-    if not isinstance(terms[0].ranked.places, range):
+    source, others = _source(first, parts)
+    if not isinstance(first.ranked.places, range):
         end = source.start + source.length - len(source.empties)
         start = min(max(source.start, begin), end)
         source = replaced(source, start=start, length=source.start + source.length - start)
     wanted = replaced(query, wants_total=False)
-    page = yield from _found(source, others, parts, terms, wanted, table.header.row)
+    page = yield from _found(source, others, parts, terms, wanted, table)
     found = page.places
-    is_ascending = len(terms) == 1 and terms[0].ranked is rows and not terms[0].descending
+    is_ascending = len(terms) < 2 and first.ranked is rows and not first.descending
     if is_ascending and found and found[-1] - found[0] == len(found) - 1:
         found = range(found[0], found[-1] + 1)  # a range is encoded faster
     return replaced(page, places=found, total=total, before=before)
@@ -457,7 +455,7 @@ def _found(
     parts: Sequence[RowSet],
     terms: Sequence[Term],
     query: Query,
-    header_row: int,
+    table: Table,
 ) -> Work[Page]:
     """Find the page among the rows that are in `source` and in all `others`.
 
@@ -469,7 +467,7 @@ def _found(
         weight = 1 + sum(part.weight for part in others)
         sifting = 1 + sum(part.weight for part in parts[1:])
         most = parts[0].most
-        gathering = most * (sifting + SORT_STEPS * len(terms))
+        gathering = most * (sifting + SORT_STEPS * (len(terms) or 1))
         # Estimate for matches that are spread evenly.
         fewest = (end + 1) * source.length * weight / max(1, most)
         if query.wants_total:
@@ -478,13 +476,13 @@ def _found(
             is_cheaper = most and fewest <= gathering
             most_steps = min(max(_PATIENCE * fewest, BLOCK), gathering) if is_cheaper else 0
     if most_steps:
-        page = yield from _walk(source, others, terms, query, most_steps, header_row)
+        page = yield from _walk(source, others, terms, query, most_steps, table)
         if page is not None:
             return page
     matching = yield from sifted((yield from parts[0].places()), parts[1:])
-    places = (yield from _sort(terms, matching))[query.skip : end]
+    places = (yield from _sort(terms, matching, table.size))[query.skip : end]
     total = len(matching) if query.wants_total else None
-    return Page(places, end < len(matching), total, (), header_row)
+    return Page(places, end < len(matching), total, (), table.header.row, terms)
 
 
 def _walk(
@@ -493,7 +491,7 @@ def _walk(
     terms: Sequence[Term],
     query: Query,
     most_steps: float,
-    header_row: int,
+    table: Table,
 ) -> Work[Page | None]:
     """Find the page by filtering the rows of `source` in sort order until the page is full.
 
@@ -524,10 +522,10 @@ def _walk(
     if position is not None and places:  # order ties by the other terms
         low = bisect_left(found, position(places[0]), key=position)
         high = bisect_right(found, position(places[-1]), key=position)
-        ordered = yield from _sort(terms, found[low:high])
+        ordered = yield from _sort(terms, found[low:high], table.size)
         places = ordered[query.skip - low : query.skip - low + len(places)]
     total = (len(found) if others else source.length) if query.wants_total else None
-    return Page(places, end < len(found), total, (), header_row)
+    return Page(places, end < len(found), total, (), table.header.row, terms)
 
 
 def _position(first: Term) -> Work[Callable[[int], int]]:
@@ -538,9 +536,12 @@ def _position(first: Term) -> Work[Callable[[int], int]]:
     return lambda place: groups if ranks[place] == groups else -ranks[place]
 
 
-def _sort(terms: Sequence[Term], places: Sequence[int]) -> Work[Sequence[int]]:
-    """Sort row positions by all sort terms. Equal rows stay in worksheet order."""
-    places = yield from ascending(places, terms[0].ranked.size)
+def _sort(terms: Sequence[Term], places: Sequence[int], size: int) -> Work[Sequence[int]]:
+    """Sort row positions by all sort terms. Equal rows stay in worksheet order.
+
+    `size` is the number of cells of a column.
+    """
+    places = yield from ascending(places, size)
     for term in reversed(terms):
         ranked, is_descending = term.ranked, term.descending
         if isinstance(ranked.places, range):  # `rowIndex`: the positions are ascending

@@ -169,8 +169,8 @@ class View:
     """Column (from 0) by field name without surrounding blanks."""
     header_cells: Sequence[str]
     """All cells of the header row, only for row ETags."""
-    is_whole: bool = True
-    """True if no column is hidden from the key."""
+    readable: frozenset[str] | None = None
+    """Fields that the key is allowed to read, or None if no column is hidden."""
     writable: frozenset[int] | None = None
     """Columns that the key is allowed to write, or None for all of `columns`."""
     tag_key: bytes = field(default=b"", repr=False)
@@ -274,7 +274,7 @@ class View:
         `displayed` and `typed` are the cells of the row. With `typed`, the ETag also covers the
         typed values, for typed answers.
         """
-        if self.is_whole:
+        if self.readable is None:
             return row_tag(self.header_cells, displayed, typed)
         return keyed_row_tag(self.tag_key, self.columns, row, self.header_cells, displayed, typed)
 
@@ -335,7 +335,7 @@ class Header:
             columns=seen,
             trimmed=_trimmed(seen),
             header_cells=self.cells,
-            is_whole=False,
+            readable=grant.readable,
             writable=writable,
             tag_key=grant.tag_key,
         )

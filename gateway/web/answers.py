@@ -8,7 +8,7 @@ expire, and negative for expired rows. Times are whole seconds, rounded down.
 
 import json
 import math
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final, Literal
@@ -102,8 +102,7 @@ class JsonEncoder:
     is_typed: bool = False
     """True if cells are typed values (`gateway.table.typed`), not displayed texts."""
 
-    def rows(self, rows: Iterable[object]) -> list[bytes]:
-        return [*map(_encode, rows)]
+    row = staticmethod(_encode)
 
     def page(self, rows: Bodies, paging: Paging, cursor: str | None = None) -> Encoded:
         """Encode a page of rows with a weak ETag.

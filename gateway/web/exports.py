@@ -258,7 +258,7 @@ def _json_block(
     """Encode some rows as JSON: elements of a list if `is_list`, otherwise one line per row."""
     yield 2 * len(rows) * (1 + len(cells))
     found = export.table.row_objects(rows, export.selected, encoder.empty, cells=cells)
-    records = encoder.rows(found)
+    records = map(encoder.row, found)
     return b",".join(records) if is_list else b"\n".join([*records, b""])
 
 

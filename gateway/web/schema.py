@@ -155,7 +155,7 @@ def _json_schema(
         properties[name] = {
             **json_schema_of(type_, empty),
             **({"readOnly": True} if type_.is_computed or name not in writable else {}),
-            **({"x-column": column_letters(column)} if view.is_whole else {}),
+            **({"x-column": column_letters(column)} if view.readable is None else {}),
             **({"x-source": type_.source} if type_.source else {}),
         }
     about = {"$schema": _DIALECT, "title": worksheet.title, "type": "object"}

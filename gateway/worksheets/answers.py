@@ -1,6 +1,6 @@
 """Caches of the encoded rows and answers of one snapshot (all rows of one read), and their age."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from hashlib import sha256
 from itertools import filterfalse
 from operator import add
@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 
 from gateway.query.place import Place
-from gateway.table.header import ColumnGrant, Selection
+from gateway.table.header import Selection, View
 from gateway.table.table import Table
 
 MAX_BYTES = 2_097_152
@@ -111,8 +111,8 @@ class Encoder(Protocol):
     def is_typed(self) -> bool:
         """True if cells are typed values (`gateway.table.typed`), False for displayed texts."""
 
-    def rows(self, rows: Iterable[object]) -> list[bytes]:
-        """Encode each row, made by `gateway.table.table.row_object`, to one JSON object."""
+    def row(self, row: object, /) -> bytes:
+        """Encode a row, made by `gateway.table.table.row_object`, to one JSON object."""
 
     def page(self, rows: "Bodies", paging: Paging, cursor: str | None = None) -> Encoded:
         """Join encoded rows to the body of a page, and make its ETag.
@@ -188,25 +188,25 @@ class EncodedRows:
         self,
         encoder: Encoder,
         keys: Selection | None,
-        grant: ColumnGrant,
+        view: View,
         places: Sequence[int],
         typed: TypedColumns | None = None,
     ) -> Bodies:
         """Return the encoded rows at the positions `places`, with the fields of `keys` (None: all).
 
         Position 0 is the header row, and all positions must exist. API keys that can read the same
-        columns share cached rows. Raises UnknownField for a selected field that `grant` hides.
+        columns share cached rows. Raises UnknownField for a selected field that `view` lacks.
         Raises Unbuilt, with the work to do first, if typed columns are neither in `typed` nor in
         the table.
         """
-        way = (encoder, keys, grant.readable)
+        way = (encoder, keys, view.readable)
         kept = self._kept.get(way)
         if kept is not None:
             found = kept.at(places)
             if all(found.rows):
                 return found
         table = self._table
-        selected = table.header.seen_with(grant).select(keys)  # raises UnknownField
+        selected = view.select(keys)  # raises UnknownField
         if not places:
             return Bodies((), b"")
         if encoder.is_typed and typed is None:
@@ -220,10 +220,10 @@ class EncodedRows:
                 kept = _Kept(places_of_all, [*places_of_all], own_bytes + PLACE_BYTES * table.size)
         missing = [*filterfalse(kept.rows.__getitem__, dict.fromkeys(places))]
         rows = [table.header.row + place for place in missing]
-        bodies = encoder.rows(table.row_objects(rows, selected, encoder.empty, typed))
+        bodies = [*map(encoder.row, table.row_objects(rows, selected, encoder.empty, typed))]
         covered = bodies
         if typed is not None:  # the ETag must change with displayed texts, too
-            covered = [*map(add, bodies, encoder.rows(table.displays(rows, typed)))]
+            covered = [*map(add, bodies, map(encoder.row, table.displays(rows, typed)))]
         for place, body, each in zip(missing, bodies, covered, strict=True):
             kept.rows[place] = body
             kept.digests[place] = sha256(each).digest()[:DIGEST_BYTES]

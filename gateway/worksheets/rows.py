@@ -228,8 +228,9 @@ class RowService:
         encoded = rows.encodings.answers.get(key)
         if encoded is None:
             wanted = replaced(query, limit=query.limit + AHEAD) if query.wants_place else query
+            view = rows.header.seen_with(columns)
             if needs_types or (place and place.row):
-                view, after = rows.header.seen_with(columns), place if place and place.row else None
+                after = place if place and place.row else None
                 found = find_page(rows.table, wanted, view, after)
                 if isinstance(found, Page):
                     page = found
@@ -252,7 +253,6 @@ class RowService:
             if query.wants_place:
                 given, has_next = given[: query.limit], len(given) > query.limit
             if query.wants_place and has_next:
-                view = rows.header.seen_with(columns)
                 placing = place_behind(rows.table, query, page, view, place)
                 try:
                     if isinstance(placing, Place):
@@ -264,10 +264,10 @@ class RowService:
                         raise too_costly(query, rows.table, error) from None
             encode = rows.encodings.rows.get
             try:
-                bodies = encode(encoder, query.keys, columns, given)
+                bodies = encode(encoder, query.keys, view, given)
             except Unbuilt as unbuilt:
                 typed = await worksheet.build(unbuilt.work)
-                bodies = encode(encoder, query.keys, columns, given, typed)
+                bodies = encode(encoder, query.keys, view, given, typed)
             paging = Paging(has_next, page.total, behind)
             cursor = None if seal is None else seal.of(behind) if behind else ""
             encoded = rows.encodings.answers.keep(key, encoder.page(bodies, paging, cursor))
@@ -448,8 +448,7 @@ class RowService:
                 work = typed_rows([(cells, typed)], selected)
                 (shown,) = await worksheet.build(work, target.access.key_id)
             found = row_object(rows.header, row, shown, selected, encoder.empty)
-            (body,) = encoder.rows([found])
-            encoded = Encoded(body, view.tag(row, cells, typed), rows=1)
+            encoded = Encoded(encoder.row(found), view.tag(row, cells, typed), rows=1)
             if isinstance(rows, Snapshot):
                 rows.encodings.answers.keep(key, encoded)
         return Served(encoded, freshness)

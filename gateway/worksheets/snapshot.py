@@ -581,9 +581,10 @@ class Window:
 
         def made(rows: Iterable[Sequence[object]]) -> list[bytes]:
             lines = enumerate(rows, self.span.first_row)
-            return encoder.rows(
-                row_object(self.header, *each, selected, encoder.empty) for each in lines
-            )
+            return [
+                encoder.row(row_object(self.header, *each, selected, encoder.empty))
+                for each in lines
+            ]
 
         displayed = made(self.rows[:limit])
         if typed is None:

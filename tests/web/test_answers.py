@@ -41,15 +41,15 @@ def test_a_page_ends_with_the_total(total: int) -> None:
 def test_the_tag_of_a_page_depends_on_its_bytes() -> None:
     """Pages with equal bytes have the same weak ETag; pages with other bytes have other ETags."""
     encoder, omitting = ENCODERS["null"], ENCODERS["omit"]
-    rows = encoder.rows([RECORD])
-    omitted = omitting.rows([row_object(HEADER, 2, ["Zürich"], HEADER.whole.names, omitting.empty)])
+    rows = [encoder.row(RECORD)]
+    other = row_object(HEADER, 2, ["Zürich"], HEADER.whole.names, omitting.empty)
 
     tags = [
         encoder.page(with_digests(rows), Paging(False, None)).tag,
-        encoder.page(with_digests(encoder.rows([dict(RECORD)])), Paging(False, None)).tag,
+        encoder.page(with_digests([encoder.row(dict(RECORD))]), Paging(False, None)).tag,
         encoder.page(with_digests(rows), Paging(True, None)).tag,
         encoder.page(with_digests(rows), Paging(False, 1)).tag,
-        omitting.page(with_digests(omitted), Paging(False, None)).tag,
+        omitting.page(with_digests([omitting.row(other)]), Paging(False, None)).tag,
     ]
 
     assert re.fullmatch(r'W/"[A-Za-z0-9_-]{16}"', tags[0])

@@ -48,7 +48,7 @@ class FakeRows:
         self.encoders.add(encoder)
         self.fresh.append(no_cache)
         total = 1 if query.wants_total else None
-        page = encoder.page(with_digests(encoder.rows([RECORD])), Paging(False, total))
+        page = encoder.page(with_digests([encoder.row(RECORD)]), Paging(False, total))
         return Served(page, FRESHNESS)
 
     async def read_row(
@@ -63,7 +63,7 @@ class FakeRows:
     ) -> Served:
         self.encoders.add(encoder)
         self.fresh.append(no_cache)
-        return Served(Encoded(encoder.rows([RECORD])[0], '"row"'), FRESHNESS)
+        return Served(Encoded(encoder.row(RECORD), '"row"'), FRESHNESS)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import (
     Callable,
-    Iterable,
     Iterator,
     Mapping,
     MutableMapping,
@@ -71,8 +70,8 @@ class PlainEncoder:
     empty: None = None
     is_typed: bool = False
 
-    def rows(self, rows: Iterable[object]) -> list[bytes]:
-        return [json.dumps(msgspec.to_builtins(row)).encode() for row in rows]
+    def row(self, row: object, /) -> bytes:
+        return json.dumps(msgspec.to_builtins(row)).encode()
 
     def page(self, rows: Bodies, paging: Paging, cursor: str | None = None) -> Encoded:
         records = [json.loads(row) for row in rows.rows]

@@ -174,7 +174,7 @@ def tagging_visible_cells() -> Defect:
     def tag(
         view: View, _row: int, displayed: Sequence[object], _typed: Sequence[object] | None = None
     ) -> str:
-        if view.is_whole:
+        if view.readable is None:
             return row_tag(view.header_cells, displayed)
         width = len(displayed)
         seen = [displayed[at] if at < width else None for at in view.columns.values()]

@@ -113,6 +113,8 @@ ROW_INDEX = "rowIndex"
 """Name of the field with the row number. A column of the sheet with this name is ignored."""
 
 _NAMES_IN_MESSAGES = 50
+_MOST_VIEWS = 8
+"""Maximum number of cached views of a header. A view of 50 columns takes about 6 KB."""
 
 
 @dataclass(frozen=True)
@@ -326,19 +328,33 @@ class Header:
         """View of an API key with this grant. Names that are not fields have no effect."""
         if grant.readable is None and grant.writable is None:
             return self.whole
+        known = (grant.readable, grant.writable, grant.tag_key)
+        view = self._views.get(known)
+        if view is not None:
+            return view
         writable = self._named(grant.writable)
         readable = self._named(grant.readable)
         if readable is None:
-            return replace(self.whole, writable=writable)
-        seen = {name: column for name, column in self.columns.items() if column in readable}
-        return View(
-            columns=seen,
-            trimmed=_trimmed(seen),
-            header_cells=self.cells,
-            readable=grant.readable,
-            writable=writable,
-            tag_key=grant.tag_key,
-        )
+            view = replace(self.whole, writable=writable)
+        else:
+            seen = {name: column for name, column in self.columns.items() if column in readable}
+            view = View(
+                columns=seen,
+                trimmed=_trimmed(seen),
+                header_cells=self.cells,
+                readable=grant.readable,
+                writable=writable,
+                tag_key=grant.tag_key,
+            )
+        if len(self._views) >= _MOST_VIEWS:
+            self._views.clear()
+        self._views[known] = view
+        return view
+
+    @cached_property
+    def _views(self) -> dict[tuple[object, ...], View]:
+        """Cache of the views of restricted API keys, by the attributes of their grants."""
+        return {}
 
     def duplicates(self) -> list[str]:
         """Header texts of more than one column. Only the first of these columns is a field."""

@@ -105,6 +105,35 @@ def test_a_key_with_all_columns_has_the_whole_header() -> None:
     assert HEADER.seen_with(ColumnGrant()) is HEADER.whole
 
 
+def test_keys_with_one_grant_share_a_view() -> None:
+    """A view is created once for a grant. A grant that differs in any attribute has its own."""
+    header = parse_header(["name", "salary", "state"])
+    grants: list[tuple[list[str], list[str] | None, bytes]]
+    grants = [(["name"], None, b"1"), (["name"], None, b"2"), (["name"], ["name"], b"1")]
+    grants += [(["name", "state"], ["state"], b"1"), (["name", "state"], ["name"], b"1")]
+    first = [view(*each[:2], header=header, tag_key=each[2]) for each in grants]
+
+    for each, before in zip(grants, first, strict=True):
+        assert view(*each[:2], header=header, tag_key=each[2]) is before
+        assert [*before.columns] == each[0]
+        assert before.tag_key == each[2]
+        assert [before.may_write(at) for at in (0, 2)] == [
+            each[1] is None or name in each[1] for name in ("name", "state")
+        ]
+
+
+def test_many_grants_of_a_header_have_right_views() -> None:
+    """More grants than cached views give right views, and the cache stays small."""
+    names = [f"f{number}" for number in range(30)]
+    header = parse_header(names)
+
+    for _ in range(2):
+        for name in names:
+            assert [*view([name], header=header).columns] == [name]
+
+    assert len(header._views) <= 8
+
+
 @pytest.mark.parametrize("name", ["salary", " salary", "salary ", "Salary", "nope"])
 def test_a_hidden_column_is_not_found(name: str) -> None:
     """A hidden column is not found by its exact name, nor by its name without blanks."""

@@ -49,6 +49,8 @@ _LETTER = re.compile(r"[^\W\d_]")
 _NAME = re.compile(r"[^\W\d_][^\W\d_A-Z]{2,}|[^\W\d_\x00-\x7f].*?[^\W\d_\x00-\x7f]")
 """Pattern of a month's name: three letters, not all capitals, or two letters beyond ASCII."""
 _IN_A_NUMBER = frozenset(".,'’ \u00a0\u202f")
+_MINUS = ("-", "(")
+"""Signs of negative durations."""
 _CLOCK_SIGN = re.compile(r"[^\W\d_]|:")
 _CLOCK_MARK = re.compile(r"\s*(?::|\.|-|[^\W\d_]+\.?)\s*|\s")
 _SPELLED = tuple((f"{part}", f"{part:02}") for part in range(60))
@@ -111,7 +113,10 @@ def displayed_moment(text: str, serial: float) -> Moment | None:
     if _EXPONENT.search(text) is not None if has_letter else len(pieces) == 3:
         return None
     has_name = has_letter and _NAME.search(text) is not None
+    has_minus = exact < 0 and pieces[0][-1:] in _MINUS
     for shown in _displayed(exact):
+        if has_minus and _is_length(pieces, -shown, has_letter=has_letter):
+            return Moment(round(exact), is_clock=True)  # -12h 00m, not noon of the day before
         if _FIRST <= shown < _END:
             parts = _parts(pieces, shown, has_letter=has_letter, has_name=has_name)
             if parts is not None:

@@ -111,14 +111,16 @@ class Segment:
         equals the operand if it is `text`, or the plain notation of the operand's number.
         """
         keys, texts, first = self.keys, self.texts, self.first
-        low = bisect_left(keys, key)
-        if low == len(keys) or keys[low] != key:
+        # Google stores numbers as floats, and `text_key` parses texts to floats.
+        stored = float(key) if type(key) is int and abs(key) > 2**53 else key
+        low = bisect_left(keys, stored)
+        if low == len(keys) or keys[low] != stored:
             return first + low, []
         if texts is None:
             return first + low + bool(text), [first + low]
         high = low + 1
-        if high < len(keys) and keys[high] == key:  # few keys have several groups
-            high = bisect_right(keys, key, lo=high)
+        if high < len(keys) and keys[high] == stored:  # few keys have several groups
+            high = bisect_right(keys, stored, lo=high)
         groups = [first + low] if texts[low] == "" else []
         equal = text or plain_notation(key)
         at = bisect_left(texts, equal, low, high)

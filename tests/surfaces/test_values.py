@@ -143,6 +143,43 @@ def test_an_upsert_finds_what_is_equal(tmp_path: Path, cell: Held, key: object) 
     assert (calls, calls_again) == ((3, 1), (2, 0))
 
 
+def test_the_calls_of_an_upsert(tmp_path: Path) -> None:
+    """The first upsert costs 3 reads, because it reads the tabs. The next one costs 2 reads.
+
+    Cached rows do not change this.
+    """
+    with opened(tmp_path, ["a", "b"]) as surface:
+        listed(surface, order="f")
+        costs = [upserted(surface, {"f": key, "n": "x"})[1] for key in ("a", "b", "c", "c")]
+
+    assert costs == [(3, 1), (2, 1), (2, 1), (2, 0)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "key"),
+    [
+        (["a", "b", "a"], "a"),
+        ([Formatted(5, "$5.00"), 1, "$5.00"], "$5.00"),
+        ([9.9, 1, Formatted(9.9, "9.90")], 9.9),
+        ([9.9, 1, "9.90"], "9.90"),
+        ([Formatted(DAY, "1 Jan 2026"), 1, "2026-01-01"], "2026-01-01"),
+        ([True, 1, True], True),
+        (["e\u0301", 1, "\u00e9"], "\u00e9"),
+    ],
+    ids=str,
+)
+def test_a_key_of_two_rows_is_refused(tmp_path: Path, cells: Cells, key: object) -> None:
+    """If `$eq` matches two rows, the upsert is rejected and names both."""
+    with opened(tmp_path, cells) as surface:
+        rows = listed(surface, where={"f": key})
+        answer, (_, writes) = upserted(surface, {"f": key})
+
+    assert rows == [2, 4]
+    assert refused(answer) == (409, 4092)
+    assert "Rows 2, 4 " in answer.json()["message"]
+    assert writes == 0
+
+
 @pytest.mark.parametrize(
     ("cell", "key"),
     [("1.1", "1.10"), ("100000", "1E5"), ("1.10", 1.1), ("TRUE", True), ("2026-01-01", "2026-1-1")],
@@ -245,6 +282,29 @@ def test_a_row_that_two_keys_of_a_body_equal_is_refused(tmp_path: Path) -> None:
     assert calls[1] == 0
 
 
+@pytest.mark.parametrize(
+    ("cells", "operand", "expected"),
+    [
+        ([123456789012345000.0, 1.0], 123456789012345000, [2]),
+        ([2.0**60, "1152921504606847000", "1152921504606846976"], 1152921504606847000, [2, 3]),
+        (["12345678901234567890", "12345678901234567891"], 12345678901234567890, [2]),
+        ([123456789012345000.0], "123456789012345000", [2]),
+    ],
+)
+def test_integers_of_many_digits_are_found(
+    tmp_path: Path, cells: Cells, operand: object, expected: Sequence[int]
+) -> None:
+    """An integer above 2^53 finds the number that Google stores for it, and texts with exactly
+    its digits.
+    """
+    with opened(tmp_path, cells) as surface:
+        found = {word: listed(surface, where={"f": {word: operand}}) for word in ("$eq", "$lt")}
+        between = listed(surface, where={"f": {"$gte": operand, "$lte": operand}})
+
+    assert found["$eq"] == between == expected
+    assert not {*found["$lt"]} & {*expected}
+
+
 MIXED: Mapping[str, Held | None] = {
     "typed January": Formatted(DAY + 4, "2026-01-05"),
     "typed March": Formatted(DAY + 59, "2026-03-01"),
@@ -301,8 +361,18 @@ def test_cells_are_ordered_by_class_and_value(mixed: Surface) -> None:
         ("TRUE", ["yes"]),
         ("#DIV/0!", ["error"]),
         (None, ["empty"]),
+        ("", ["empty"]),
+        ({"$ne": None}, [name for name in MIXED if name != "empty"]),
+        (
+            {"$nin": [None, "#DIV/0!", True]},
+            [name for name in MIXED if name not in ("yes", "error", "empty")],
+        ),
         ({"$exists": True}, [name for name in MIXED if name != "empty"]),
         ("2026-01-05t00:00", ["typed January"]),
+        ("2026-01-05 00:00:00", ["typed January"]),
+        ("2026-01-05T00:00:00+02:00", ["typed January"]),
+        ("2026-03-01T00:00:00.0004Z", ["typed March"]),
+        ({"$gt": "2026-01-05T23:00:00Z"}, ["typed March", "February as text"]),
         ("2026-02-01", ["February as text"]),
         ("PT13H", []),
         ({"$in": ["21:00", "PT25H30M"]}, ["evening", "long"]),
@@ -326,6 +396,46 @@ def test_conditions_compare_the_value(
 
     assert named(listed(mixed, where={"f": condition})) == expected
     assert mixed.calls.reads in (reads, reads + 2)
+
+
+MILLISECOND = 1 / 86_400_000
+RANGES: Mapping[str, tuple[Cells, str, Sequence[int]]] = {
+    "lowest cell with the display": (
+        [Formatted(0.014, "1%"), Formatted(0.006, "1%"), Formatted(0.01, "1.0%"), 0.002], "1%",
+        [2, 3, 4],
+    ),
+    "lowest cell with a rounded display": ([9.97, Formatted(9.96, "10.0"), 9.9], "10.0", [2, 3]),
+    "text of another class": ([Formatted(5, "$5.00"), 7, "$4.00", "$6.00"], "$5.00", [2, 3]),
+    "text that no cell displays": ([Formatted(5, "$5.00"), 7, "$4.00", "$6.00"], "$4.50", [5]),
+    "below a millisecond": (
+        [Formatted(DAY - 0.4 * MILLISECOND, "2026-01-01"), Formatted(DAY - 2, "2025-12-30")],
+        "2026-01-01", [2],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("cells", "operand", "expected"), RANGES.values(), ids=RANGES)
+def test_the_place_of_a_displayed_text(
+    tmp_path: Path, cells: Cells, operand: str, expected: Sequence[int]
+) -> None:
+    """A range of a displayed text begins at the lowest cell with this display, in its class."""
+    with opened(tmp_path, cells) as surface:
+        assert listed(surface, where={"f": {"$gte": operand}}) == expected
+
+
+@pytest.mark.parametrize("order", ["f", "-f"])
+def test_texts_are_ordered_by_folded_form_then_by_code_point(tmp_path: Path, order: str) -> None:
+    """Texts are sorted without case, and equal ones by code point. The form of Unicode does not
+    count.
+    """
+    cells = ["b", "B", "a", "ss", "A", "e\u0301", "\u00e9", "\u00c9", "\u00df", "zz", "#N/A", ""]
+    expected = ["A", "a", "B", "b", "ss", "\u00df", "zz", "\u00c9", "e\u0301", "\u00e9", "#N/A"]
+    if order == "-f":  # equal texts stay in the order of the worksheet
+        expected = [*expected[-1:-2:-1], "e\u0301", "\u00e9", *expected[-4::-1]]
+    with opened(tmp_path, cells) as surface:
+        rows = listed(surface, order=order)
+
+    assert [cells[row - 2] for row in rows] == [*expected, ""]
 
 
 @pytest.mark.parametrize("operand", [9.9, "9.90", "2026-02-01", "14:05", "apple", "5 kg", False])

@@ -46,9 +46,16 @@ CELLS: Mapping[str, tuple[Held, object]] = {
     "padded": (Formatted(501, "00501"), 501),
     "number with a unit": (Formatted(120, "120 kr"), 120),
     "number that displays nothing": (Formatted(0, ""), 0),
+    "time that displays a plain number": (Formatted(0.4375, "10.30"), 0.4375),
+    "number with the unit of a time": (Formatted(12, "12 h"), 12),
     "numeral": ("9.90", "9.90"),
     "day": (Formatted(46054, "01.02.2026"), "2026-02-01"),
+    "day and month": (Formatted(46054, "1 Feb"), "2026-02-01"),
     "month": (Formatted(46054, "Feb 2026"), "2026-02-01"),
+    "day with a hidden time": (Formatted(46054.4375, "01.02.2026"), "2026-02-01T10:30:00"),
+    "day with its midnight": (Formatted(46054, "01.02.2026 00:00"), "2026-02-01T00:00:00"),
+    "leap day": (Formatted(29280 + 8317 / 86_400, "29.02.1980 02:18:37"), "1980-02-29T02:18:37"),
+    "day before 1900": (Formatted(-18136, "1850-05-05"), "1850-05-05"),
     "day with a time": (Formatted(46054.4375, "2/1/2026 10:30:00"), "2026-02-01T10:30:00"),
     "milliseconds": (
         Formatted(46054 + 0.5 / 86_400, "2026-02-01 0:00:00.500"), "2026-02-01T00:00:00.500",
@@ -57,6 +64,7 @@ CELLS: Mapping[str, tuple[Held, object]] = {
     "time of day": (Formatted(0.4375, "10:30 AM"), "10:30:00"),
     "duration": (Formatted(1.0625, "25:30:00"), "PT25H30M"),
     "negative duration": (Formatted(-0.5, "-12:00:00"), "-PT12H"),
+    "negative duration with units": (Formatted(-0.5, "-12h 00m"), "-PT12H"),
     "clock text": ("14:05", "14:05"),
     "text": ("Zürich", "Zürich"),
     "text that is not composed": ("Zu\u0308rich", "Zu\u0308rich"),
@@ -488,6 +496,29 @@ def test_a_refused_parameter_of_a_create_names_the_one_that_it_takes(tmp_path: P
 
     assert refused(answer) == (400, 4002)
     assert "which takes values." in answer.json()["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "first", "other", "body"),
+    [
+        ("POST", "on_conflict=name", "on_conflict=n", {"name": "a", "n": 5}),
+        ("POST", "on_conflict=name", "on_conflict=name,n", {"name": "a", "n": 5}),
+        ("PATCH", 'where={"name":"a"}', 'where={"name":"b"}', {"n": 5}),
+    ],
+)
+def test_keys_and_filter_are_part_of_an_idempotent_request(
+    tmp_path: Path, method: str, first: str, other: str, body: object
+) -> None:
+    """An Idempotency-Key with another `on_conflict` or `where` is rejected without a call."""
+    key = ("Idempotency-Key", "k")
+    with opened(tmp_path, RECORDS) as surface:
+        written, again = (ask(surface, method, f"Typed?{first}", body, key)[0] for _ in range(2))
+        answer, calls = ask(surface, method, f"Typed?{other}", body, key)
+
+    assert written.status_code == 200
+    assert again.content == written.content
+    assert refused(answer) == (422, 4220)
+    assert calls == (0, 0)
 
 
 @pytest.mark.parametrize(("values", "status"), [("typed", 422), ("displayed", 200)])

@@ -224,6 +224,33 @@ def test_a_list_has_a_tag_over_what_is_seen(surface: Surface) -> None:
     assert tag.startswith("W/")
 
 
+@pytest.mark.parametrize(
+    ("other", "status"), [(ANN, 304), (OTHER_ANN, 200)], ids=["equal", "different"]
+)
+def test_a_key_that_deletes_can_compare_hidden_cells(
+    surface: Surface, other: list[str], status: int
+) -> None:
+    """The documentation says so: equal ETags of one row number mean equal hidden cells."""
+    staff(surface).type(3, *other)
+    known = [("If-None-Match", tag_of(surface, 2))]
+    assert surface.send("DELETE", "Staff/2", key="clerk").status_code == 204
+
+    assert surface.send("GET", "Staff/2", key="clerk", headers=known).status_code == status
+
+
+def test_a_row_with_hidden_cells_only_is_a_record(surface: Surface) -> None:
+    """It is listed and counted without a value, and the rows between are records, too."""
+    assert get(surface, "Staff?count=true&limit=0").json()["total"] == 4
+    staff(surface).type(7, None, "hidden 3")
+
+    page = get(surface, "Staff?count=true&skip=4")
+
+    empty = {"name": None, "state": None}
+    assert page.json()["results"] == [{"rowIndex": row, **empty} for row in (6, 7)]
+    assert page.json()["total"] == 6
+    assert b"hidden" not in page.content
+
+
 def test_a_second_reading_of_a_name_has_the_tag_of_the_worksheet(surface: Surface) -> None:
     """The ETag depends on the worksheet, not on the spelling in the path."""
     first = get(surface, "A%252FB/2")

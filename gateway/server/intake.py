@@ -10,6 +10,7 @@ Rules:
 """
 
 import math
+import re
 from types import SimpleNamespace
 
 import httptools
@@ -41,6 +42,8 @@ CUT_BYTES = 1024
 
 The body might end at a blank line, so the parser is called for each, which takes microseconds.
 """
+_HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(:[0-9]*)?")
+"""Host and port of RFC 9112, 3.2. The host can be blank."""
 _END = b"\r\n\r\n"
 """Last bytes of each head and of each chunked body."""
 
@@ -120,6 +123,8 @@ def check_framing(version: str, url: bytes, head: Head) -> tuple[float, bool]:
     hosts, encodings = lines.get(b"host", ()), lines.get(b"transfer-encoding", ())
     if not hosts and version == "1.1":
         raise InvalidRequest("The request has no Host header. Add one.")
+    if hosts and not _HOST.fullmatch(hosts[0]):
+        raise InvalidRequest("The Host header is invalid. Send a host name, and a port if needed.")
     # Parsers differ on repeated headers: they take the first, the last, or join both as a list.
     if len(hosts) > 1 or len(encodings) > 1:
         name = "Host" if len(hosts) > 1 else "Transfer-Encoding"

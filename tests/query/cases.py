@@ -289,8 +289,9 @@ def _clock(random: Random) -> SheetCell:
 
 
 def _boolean(random: Random) -> SheetCell:
+    """Return a boolean. FALSE has one word in a worksheet, because the locale decides the word."""
     value = random.random() < 0.5
-    return SheetCell(random.choice((str(value).upper(), "WAHR", "")), value)
+    return SheetCell(random.choice(("TRUE", "WAHR", "") if value else ("FALSE", "")), value)
 
 
 def _odd(random: Random) -> SheetCell:

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gateway.errors import CursorLost
+from gateway.query.place import Place
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
 from gateway.table.sent_values import is_held
@@ -32,8 +34,10 @@ from tests.query.meaning import (
     sheet_cells,
     stand,
 )
+from tests.query.paging import next_page
 from tests.query.sheet import evaluate, make_sheet, text_cell
 
+MODEL = Meaning()
 OPERANDS = 6
 LENGTH = 14
 COLUMNS = 300
@@ -75,6 +79,93 @@ def test_equality_ranges_and_order_agree(
     `$eq`.
     """
     assert list(failures(PACKAGE, *column)) == []
+
+
+NextPage = Callable[[Table, Query, Place | None], tuple[list[int], Place | None]]
+
+
+def walked(
+    cells: Sequence[Cell], query: Query, removed: Sequence[bool], page: NextPage = next_page
+) -> list[int]:
+    """Return the positions of the cells that cursors give, with -1 at the end of too many pages.
+
+    After page number n, the last row of the page is removed from the worksheet if `removed[n]` is
+    True. Raises CursorLost.
+    """
+    left, found = [*range(len(cells))], list[int]()
+    place: Place | None = None
+    for is_removed in [*removed, *[False] * len(cells)]:
+        column = sheet_cells([cells[at] for at in left])
+        table = make_sheet({"a": column, "id": [text_cell(f"row {at}") for at in left]})
+        rows, place = page(table, query, place)
+        found += [left[row - 2] for row in rows]
+        if place is None:
+            return found
+        if is_removed:
+            left.remove(found[-1])
+    return [*found, -1]
+
+
+@settings(max_examples=300)
+@given(
+    st.integers(0, 2**63).map(random_column),
+    st.booleans(),
+    st.booleans(),
+    st.integers(1, 3),
+    st.lists(st.booleans(), max_size=LENGTH),
+)
+def test_cursors_give_mixed_cells_in_order(
+    column: tuple[list[Cell], list[Operand]],
+    descending: bool,
+    has_where: bool,
+    limit: int,
+    removed: list[bool],
+) -> None:
+    """Cursors give each matching cell once and in order, also behind a removed row.
+
+    Only a cursor behind a removed row can be lost.
+    """
+    cells, operands = column
+    where = {"a": {"$ne": operands[0]}} if has_where else {}
+    query = Query(where=parse_where(where), order=(SortTerm("a", descending),), limit=limit)
+    matching = MODEL.rows(cells, "$ne", operands[0]) if has_where else range(len(cells))
+    try:
+        found = walked(cells, query, removed)
+    except CursorLost:
+        assert any(removed)
+        return
+
+    in_order = MODEL.order(cells, descending=descending)
+    assert found == [at for at in in_order if at in matching]
+
+
+def _as_a_text_cursor(table: Table, query: Query, place: Place | None) -> Any:
+    rows, after = next_page(table, query, place)
+    if after is None:
+        return rows, after
+    values = tuple(msgspec.structs.replace(each, text="") for each in after.values)
+    return rows, msgspec.structs.replace(after, values=values)
+
+
+def _behind_the_next_row(table: Table, query: Query, place: Place | None) -> Any:
+    rows, after = next_page(table, query, place)
+    skipped, after = next_page(table, query, after) if after else ([], None)
+    return [*rows, *skipped[1:]], after
+
+
+@pytest.mark.parametrize("page", [_as_a_text_cursor, _behind_the_next_row])
+def test_planted_bug_of_a_cursor_is_caught(page: NextPage) -> None:
+    """A cursor without texts, and one that skips a row, give other rows in one of 300 columns."""
+    wrong = 0
+    for seed in range(COLUMNS):
+        cells, _ = random_column(seed)
+        query = Query(order=(SortTerm("a"),), limit=2)
+        try:
+            wrong += walked(cells, query, (), page) != MODEL.order(cells, descending=False)
+        except CursorLost:
+            wrong += 1
+
+    assert wrong > 0
 
 
 def _as_plain_text(cell: Cell) -> Cell:
@@ -139,7 +230,6 @@ def _ordered(as_other: Callable[[Cell], Cell]) -> Answers:
     return answers_of(meaning)
 
 
-MODEL = Meaning()
 BUGS = {
     "`$eq` of a number matches texts of the same number": _equal_or(
         lambda cell, operand: not isinstance(operand, bool | str) and _names_number(cell, operand)

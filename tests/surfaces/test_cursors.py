@@ -104,6 +104,20 @@ def test_a_walk_of_kept_rows_costs_no_call(surface: Surface, parameters: str) ->
     assert surface.calls.reads == 0
 
 
+@pytest.mark.parametrize("surface", ["read each time", "windows"], indirect=True)
+def test_a_cursor_covers_rows_of_the_pages_before(surface: Surface) -> None:
+    """After edits of the next two rows, rows of earlier pages show the position."""
+    cursor = ""
+    for _ in range(6):
+        cursor = page(surface, "limit=2", cursor)["cursor"]
+    for number in (14, 15):
+        sheet(surface).type(number, f"edited {number}", "x", "")
+
+    after = page(surface, "limit=2", cursor)
+
+    assert [row["name"] for row in after["results"]] == ["edited 14", "edited 15"]
+
+
 @pytest.mark.parametrize("surface", ["windows"], indirect=True)
 def test_a_page_of_a_large_worksheet_costs_one_read(surface: Surface) -> None:
     """Only rows near the last row are read, and all rows if it is not among them."""

@@ -13,7 +13,7 @@ from gateway.query.where import parse_where
 from gateway.table.record import key_form
 from gateway.table.records import BLANK_ONLY
 from gateway.table.steps import Work, finish
-from gateway.table.table import Table
+from gateway.table.table import Table, make_table
 from gateway.worksheets.planning import Planned, Planner, RowChange
 from gateway.worksheets.writes import Write, Written
 from tests.query.cases import make_operand, make_renderings, make_rows, without_end
@@ -89,3 +89,11 @@ def test_two_keys_of_a_body_are_apart_or_refused() -> None:
             assert together == alone
 
     assert refused > 0
+
+
+def test_new_keys_are_compared_in_nfc() -> None:
+    """Two new keys that differ only in their Unicode form are the same key."""
+    table = finish(make_table([["a"]]).with_typed([["a"]]))
+
+    with pytest.raises(InvalidBody):
+        planned(table, ["a"], [{"a": "é"}, {"a": "e\u0301"}])

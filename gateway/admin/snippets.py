@@ -1,6 +1,7 @@
 """Code that requests the rows of a page: with curl, with fetch, and with both client libraries.
 
-The code quotes the worksheet's name and the filter. The key is a placeholder, because the gateway
+The code quotes the worksheet's name and the filter, as JSON strings, which are valid in JavaScript
+and Python, too. The key is a placeholder, because the gateway
 does not store keys. Only `first_request` has a key, which was just created.
 """
 
@@ -28,19 +29,19 @@ def snippets(
         f"  -H {shlex.quote(f'X-Spreadsheet-Id: {spreadsheet}')}",
         *(f"  --data-urlencode {shlex.quote(f'{name}={text}')}" for name, text in given.items()),
     ]
-    headers = f'{{ Authorization: "Bearer {_KEY}", "X-Spreadsheet-Id": {_quoted(spreadsheet)} }}'
+    headers = f'{{ Authorization: "Bearer {_KEY}", "X-Spreadsheet-Id": {json.dumps(spreadsheet)} }}'
     where = object_in(given.get("where", ""))
-    python = {name: _quoted(text) for name, text in given.items()}
+    python = {name: json.dumps(text) for name, text in given.items()}
     script = {**python}
     if where is not None:
         python["where"], script["where"] = repr(where), json.dumps(where)
     options = [f"{name}={text}" for name, text in python.items()]
     members = [f"{name}: {text}" for name, text in script.items()]
     argument = f"{{ {', '.join(members)} }}" if members else ""
-    base, sheet, spreadsheet = map(_quoted, (api_url, title, spreadsheet))
+    base, sheet, spreadsheet = map(json.dumps, (api_url, title, spreadsheet))
     return {
         "curl": " \\\n".join(lines),
-        "fetch": f"const response = await fetch({_quoted(address)}, {{\n"
+        "fetch": f"const response = await fetch({json.dumps(address)}, {{\n"
         f"  headers: {headers},\n}});\n"
         "const { results } = await response.json();",
         "Python": "from sheets_gateway_client import Sheets\n\n"
@@ -71,11 +72,6 @@ def first_request(api_url: str, key: str, spreadsheet: str, title: str, may_read
     if not may_read:
         lines += ["  -H 'Content-Type: application/json'", """  -d '{"FIELD": "value"}'"""]
     return " \\\n".join(lines)
-
-
-def _quoted(text: str) -> str:
-    """Encode a text as a JSON string, which is valid in JavaScript and Python, too."""
-    return json.dumps(text)
 
 
 def object_in(text: str) -> dict[str, object] | None:

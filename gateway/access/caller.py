@@ -71,13 +71,10 @@ def authorise(
     return Target(WorksheetId(found, worksheet), access)
 
 
-def check_origin(caller: Caller, origin: str | None) -> None:
-    """Raise OriginNotAllowed if the key does not allow `origin`, the header of the request.
-
-    A request without the header is allowed.
-    """
+def check_origin(caller: Caller, origin: str) -> None:
+    """Raise OriginNotAllowed if the key does not allow `origin`, the header of the request."""
     allowed = caller.grants.origins
-    if origin is None or not allowed or normal_origin(origin) in allowed:
+    if not allowed or normal_origin(origin) in allowed:
         return
     raise errors.OriginNotAllowed(
         "Web pages of this origin are not allowed to use this key. Ask the gateway's operator for "

@@ -158,9 +158,8 @@ class Admission:
             request.state["forms"].count(request, caller, lease)
             if not operation.is_for_create_only:
                 raise errors.CreateOnlyKey
-        if b"origin" in head.lines:
-            for origin in head.values(b"origin"):  # a browser sends one; each must be allowed
-                check_origin(caller, origin)
+        for origin in head.values(b"origin"):  # a browser sends one; each must be allowed
+            check_origin(caller, origin)
         if parameters.refusal:
             raise errors.InvalidQuery(parameters.refusal)
         return caller, spreadsheet, lease
@@ -199,23 +198,16 @@ def _authorised(
         raise
 
 
-class Credentials(NamedTuple):
-    """API key and spreadsheet ID of a request. An absent one is None."""
-
-    key: str | None
-    spreadsheet: str | None
-
-
-def find_credentials(head: Head, parameters: bytes) -> Credentials:
+def find_credentials(head: Head, parameters: bytes) -> tuple[str | None, str | None]:
     """Find API key and spreadsheet ID in headers and in `parameters`, an encoded query string.
 
-    Raises AmbiguousCredentials for two different values.
+    An absent one is None. Raises AmbiguousCredentials for two different values.
     """
     key = _find_key(head, parameters)
     spreadsheets = _in_headers(head, SPREADSHEET_HEADERS)
     if parameters:
         spreadsheets += _in_url(parameters, SPREADSHEET_PARAMETER)
-    return Credentials(key, _only(spreadsheets, "spreadsheet IDs"))
+    return key, _only(spreadsheets, "spreadsheet IDs")
 
 
 def _find_key(head: Head, parameters: bytes) -> str | None:

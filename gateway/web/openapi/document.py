@@ -47,7 +47,8 @@ async def describe(request: Request) -> Answer:
     state = request.state
     parameters = sift(request.scope["query_string"], DESCRIPTION)
     caller = None
-    if find_credentials(request.head, parameters.credentials).key is not None:
+    key, _ = find_credentials(request.head, parameters.credentials)
+    if key is not None:
         caller, named, _ = await state["admission"].recognise(request, parameters, DESCRIPTION)
     elif parameters.refusal:
         raise InvalidQuery(parameters.refusal)

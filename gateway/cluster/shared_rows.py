@@ -15,7 +15,7 @@ import asyncio
 import secrets
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Annotated
@@ -191,18 +191,11 @@ class _Flight:
 
 
 class SharedRows:
-    """Shares rows through Redis (`Sharing`). `clock` is the monotonic clock of the row cache."""
+    """Shares rows through Redis (`Sharing`)."""
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        layouts: Layouts = DEFAULT_LAYOUTS,
-    ) -> None:
+    def __init__(self, store: Store, *, layouts: Layouts = DEFAULT_LAYOUTS) -> None:
         self._store = store
         self._layouts = layouts
-        self._clock = clock
         self._me = secrets.token_hex(8)
         self._asked: dict[WorksheetId, list[asyncio.Future[str | None]]] = {}
         self._is_asking = False
@@ -291,10 +284,10 @@ class SharedRows:
         worksheet, max_age_seconds = state.id, current_call_context().max_age_seconds
         flight_key = self._key("flight", worksheet)
         keys = [self._key("epoch", worksheet), self._key(f"rows:{render}", worksheet), flight_key]
-        began = self._clock()
+        began = time.monotonic()
         with self._flying(flight_key) as flight:
             while True:
-                now = self._clock()
+                now = time.monotonic()
                 age_seconds = min(max_age_seconds + now - began, now - newer_than)
                 try:
                     epoch, word, age, digest, body, redis_now = await self._store.run(
@@ -306,7 +299,8 @@ class SharedRows:
                         known or b"",
                         round(FLIGHT_SECONDS * 1000),
                     )
-                    epoch, ahead = epoch.decode(), redis_now - round(self._clock() * MICROSECONDS)
+                    ahead = redis_now - round(time.monotonic() * MICROSECONDS)
+                    epoch = epoch.decode()
                     if epoch != state.epoch and not await self._caught_up(state, epoch):
                         continue
                     found = _decoded(body, digest, worksheet) if body else None
@@ -332,7 +326,7 @@ class SharedRows:
                     )
                     if is_served:
                         return rendering
-                    began = self._clock()
+                    began = time.monotonic()
                 except StoreUnavailable:
                     state.epoch = None
                     return await from_google(known)
@@ -387,7 +381,7 @@ class SharedRows:
         with recording_sent_at() as sent_at:
             # Redis needs the body unless it has the same rendering.
             rendering = await from_google(known if known == stored_digest else None)
-        sent_seconds = sent_at.at_seconds or self._clock()
+        sent_seconds = sent_at.at_seconds or time.monotonic()
         body = await _encoded(rendering)
         digest = (known if rendering is None else rendering.digest) or b""
         others_since = began if render is Render.DISPLAYED else -LONGEST_AGE_SECONDS

@@ -162,7 +162,7 @@ class Connection(asyncio.BufferedProtocol):
         self._ignores_input = True
         self._slot.free()
         self.edge.unread.end(self.transport)
-        self.edge.pipelines.discard(self.go_on)
+        self.edge.pipelines.waiting.pop(self, None)
         self.waiting = b""
         self.writable.set()
         if self._exchange is not None:
@@ -189,7 +189,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Parse bytes up to the end of a request. Further bytes wait until the answer is sent."""
-        is_queued = bool(self.waiting) and self.go_on in self.edge.pipelines
+        is_queued = bool(self.waiting) and self in self.edge.pipelines.waiting
         self.waiting += self.edge.buffer[:nbytes]
         while self.waiting and not (is_queued or self._ignores_input or self._is_answering):
             size = self._intake.take(self.waiting)
@@ -199,10 +199,6 @@ class Connection(asyncio.BufferedProtocol):
             self.waiting = b""
         elif len(self.waiting) >= limits.READ_BYTES:
             self.transport.pause_reading()
-
-    def go_on(self) -> None:
-        """Parse the next request from bytes that have already arrived."""
-        self.buffer_updated(0)
 
     def _feed(self, data: bytes) -> None:
         intake, settings = self._intake, self._settings
@@ -387,7 +383,7 @@ class Connection(asyncio.BufferedProtocol):
                 limits.DRAIN_SECONDS if self.edge.is_draining else seconds
             )
         if self.waiting:
-            self.edge.pipelines.add(self.go_on)
+            self.edge.pipelines.add(self)
 
     def refuse(self, error: errors.GatewayError) -> None:
         """Send an error after the answers to all earlier requests, and ignore further input."""

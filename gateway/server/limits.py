@@ -10,8 +10,8 @@ Rules of pipelined requests:
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
-from typing import NoReturn
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
 
 import httptools
 from starlette.types import Scope
@@ -49,28 +49,23 @@ class Pipelines:
     """Queue of connections that wait to begin their next pipelined request."""
 
     def __init__(self) -> None:
-        self._waiting: OrderedDict[Callable[[], None], None] = OrderedDict()
+        self.waiting: OrderedDict[Any, None] = OrderedDict()
+        """Connections as dictionary keys, in the order of the queue."""
         self._is_scheduled = False
 
-    def __contains__(self, begin: Callable[[], None]) -> bool:
-        return begin in self._waiting
-
-    def add(self, begin: Callable[[], None]) -> None:
-        """Queue a function that begins a connection's next request. Queues each function once."""
-        self._waiting[begin] = None
+    def add(self, connection: Any) -> None:  # a Connection, which imports this
+        """Queue a connection, once, to parse the bytes of its next request."""
+        self.waiting[connection] = None
         if not self._is_scheduled:
             self._is_scheduled = True
             asyncio.get_running_loop().call_soon(self._begin)
 
-    def discard(self, begin: Callable[[], None]) -> None:
-        self._waiting.pop(begin, None)
-
     def _begin(self) -> None:
         loop = asyncio.get_running_loop()
-        for _ in range(min(PER_TURN, len(self._waiting))):
-            begin, _ = self._waiting.popitem(last=False)
-            loop.call_soon(begin)  # an error does not stop other connections
-        self._is_scheduled = bool(self._waiting)
+        for _ in range(min(PER_TURN, len(self.waiting))):
+            connection, _ = self.waiting.popitem(last=False)
+            loop.call_soon(connection.buffer_updated, 0)  # an error does not stop others
+        self._is_scheduled = bool(self.waiting)
         if self._is_scheduled:
             loop.call_soon(self._begin)
 

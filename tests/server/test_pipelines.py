@@ -86,9 +86,9 @@ async def test_a_connection_that_is_lost_leaves_the_queue() -> None:
     stage.app.may_answer.set()
     connection, _ = stage.connect()
     receive(connection, REQUEST % 1 + REQUEST % 2)
-    await until(lambda: connection.go_on in stage.edge.pipelines)
+    await until(lambda: connection in stage.edge.pipelines.waiting)
     connection.connection_lost(None)
-    is_kept = connection.go_on in stage.edge.pipelines
+    is_kept = connection in stage.edge.pipelines.waiting
     await settled()
 
     assert not is_kept

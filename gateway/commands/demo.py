@@ -29,7 +29,6 @@ from gateway.app import create_app
 from gateway.commands.admin import opened_admins
 from gateway.commands.doctor.account import check_accounts
 from gateway.commands.doctor.reasons import Finding, warning
-from gateway.commands.key_tables import printed_json
 from gateway.commands.options import DEMO_SPREADSHEET, new_key
 from gateway.commands.serve import with_console
 from gateway.commands.terminal import say
@@ -38,6 +37,7 @@ from gateway.server.sockets import base_url, bind
 from gateway.settings.address import is_loopback
 from gateway.settings.model import Settings, load_settings
 from gateway.storage.key_store import Grants
+from gateway.table.quoting import printable_json
 from gateway.telemetry.events import configure_logging
 from sheets_emulator.app import EmulatorOptions, create_emulator
 from sheets_emulator.state.seed import Seed
@@ -86,9 +86,10 @@ class Demo:
         """Yield the title and the text of each curl command."""
         example, full = self.example, _headers(self.full_key)
         rows = f"{self.url}{example.path}"
-        where = shlex.quote(f"where={_json(example.where)}")
+        where = shlex.quote(f"where={printable_json(example.where)}")
         order = shlex.quote(f"order={example.order}")
-        created, change = shlex.quote(_json(example.created)), shlex.quote(_json(example.change))
+        created = shlex.quote(printable_json(example.created))
+        change = shlex.quote(printable_json(example.change))
         create = ("create a row", f"{_CURL} '{rows}' {full} {_SEND} {created}")
         if not example.rows:
             yield create
@@ -366,12 +367,6 @@ def _filled(fields: Sequence[str], row: Mapping[str, Any]) -> Row:
         if row.get(name) and len(row[name]) <= _MOST_CHARACTERS
     }
     return dict(list(found.items())[:_MOST_FIELDS])
-
-
-def _json(value: object) -> str:
-    """Encode a value as JSON with unprintable characters escaped."""
-    text = json.dumps(value, ensure_ascii=False)
-    return "".join(each if each.isprintable() else printed_json(each)[1:-1] for each in text)
 
 
 def _headers(key: str) -> str:

@@ -9,7 +9,6 @@ Rules
   breaks its line.
 """
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
@@ -20,6 +19,7 @@ from gateway.storage.key_store import Right
 from gateway.table.a1 import column_letters
 from gateway.table.column_types import ColumnType, TypeName
 from gateway.table.header import View
+from gateway.table.quoting import printable_json
 from gateway.table.record import NEVER_STORED
 from gateway.web.admission import Admitted
 from gateway.web.answers import Answer, EmptyCell, read_answer, weakly_tagged
@@ -186,19 +186,20 @@ def _typescript(
 ) -> bytes:
     mark = "?" if empty == "omit" else ""
     lines = [
-        f"// The typed records of the worksheet {_quoted(worksheet.title)}.",
+        f"// The typed records of the worksheet {printable_json(worksheet.title)}.",
         f"export interface {_interface_name(worksheet.title)} {{",
     ]
     for name, column in view.columns.items():
         type_ = worksheet.type_of(column)
         read_only = "readonly " if type_.is_computed or name not in writable else ""
-        lines.append(f"  {read_only}{_quoted(name)}{mark}: {_type_expression(type_, empty)};")
+        shown = f"{read_only}{printable_json(name)}{mark}"
+        lines.append(f"  {shown}: {_type_expression(type_, empty)};")
     return "\n".join([*lines, "}", ""]).encode()
 
 
 def _type_expression(type_: ColumnType, empty: EmptyCell) -> str:
     """Return the type in TypeScript, such as `number | null`. A date is a string."""
-    types = [*map(_quoted, type_.options)] or [*_json_types(type_)]
+    types = [*map(printable_json, type_.options)] or [*_json_types(type_)]
     if empty == "" and "string" not in types:
         types.append('""')
     return " | ".join(dict.fromkeys([*types, "null"]))
@@ -209,12 +210,6 @@ def _interface_name(title: str) -> str:
     plain = "".join(each if f"a{each}".isidentifier() and each != "_" else " " for each in title)
     name = "".join(word[:1].upper() + word[1:] for word in plain.split())
     return name if name.isidentifier() else f"Worksheet{name}"
-
-
-def _quoted(value: object) -> str:
-    """Return a value as JSON, with escapes for invisible characters."""
-    text = json.dumps(value, ensure_ascii=False)
-    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
 
 
 _FORMATS: Mapping[str, Callable[[Listed, View, Collection[str], EmptyCell], bytes]] = {

@@ -558,7 +558,17 @@ def test_an_outage_is_an_error(surface: Surface) -> None:
     assert surface.send("GET", "/v2/sheets").status_code == 200
 
 
-NAMES = ["a b", '"; }\nexport const x = 1; //', "*/", "a\u2028b", "\u202e", "`${x}`", "ü", "a\\"]
+NAMES = [
+    "a b",
+    '"; }\nexport const x = 1; //',
+    "*/",
+    "a\u2028b",
+    "\u202e",
+    "a\x7fb",
+    "`${x}`",
+    "ü",
+    "a\\",
+]
 
 
 def test_names_stay_within_the_interface(surface: Surface) -> None:

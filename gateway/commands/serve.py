@@ -28,7 +28,7 @@ from gateway.commands.terminal import say
 from gateway.errors import GatewayError
 from gateway.google.calls import Send
 from gateway.google.credentials import DOWNLOAD
-from gateway.server.running import ByPort, GatewayServer, run
+from gateway.server.running import GatewayServer, by_port, run
 from gateway.server.sockets import base_url, bind, inherited
 from gateway.settings.address import is_allowed_endpoint, is_loopback
 from gateway.settings.model import ConfigError, ServerSettings, Settings, load_settings
@@ -154,7 +154,7 @@ def with_metrics(
     addresses. Raises `ConfigError` if both sockets have the same port, because the port selects the
     application.
     """
-    return ByPort(app, {_own_port(listening, beside, "metrics"): create_metrics(hosts=hosts)})
+    return by_port(app, _own_port(listening, beside, "metrics"), create_metrics(hosts=hosts))
 
 
 def with_console(
@@ -174,8 +174,7 @@ def with_console(
         return [(each.level, each.text) async for each in found]
 
     port = _own_port(listening, beside, "admin")
-    console = create_console(settings, api_url=base_url(beside), check=check)
-    return ByPort(app, {port: console})
+    return by_port(app, port, create_console(settings, api_url=base_url(beside), check=check))
 
 
 def _own_port(listening: socket.socket, beside: socket.socket, section: str) -> int:

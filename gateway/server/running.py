@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from functools import partial
@@ -113,20 +113,18 @@ class GatewayServer(uvicorn.Server):
             atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
 
 
-class ByPort:
-    """ASGI application that passes a request to one of several applications by the server's port.
+def by_port(app: ASGIApp, own_port: int, other: ASGIApp) -> ASGIApp:
+    """Return an application that passes requests to the server's port `own_port` to `other`.
 
-    `others` has applications by port. `app` gets the requests to other ports, and the lifespan.
+    `app` gets the requests to other ports, and the lifespan.
     """
 
-    def __init__(self, app: ASGIApp, others: Mapping[int | None, ASGIApp]) -> None:
-        self._app = app
-        self._others = others
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def chosen(scope: Scope, receive: Receive, send: Send) -> None:
         # The address of the socket, which a client cannot forge. A Unix socket has no port.
         _, port = scope.get("server") or ("", None)
-        await self._others.get(port, self._app)(scope, receive, send)
+        await (other if port == own_port else app)(scope, receive, send)
+
+    return chosen
 
 
 def make_server(app: ASGIApp, *, shutdown_seconds: float) -> uvicorn.Server:

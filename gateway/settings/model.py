@@ -363,7 +363,6 @@ class AdminSettings(Section):
 
 Listening = TypeVar("Listening", MetricsSettings, AdminSettings)
 
-REDIS_SCHEMES = ("redis", "rediss", "unix")
 NO_REDIS_LIBRARY = "cluster.redis: install sheets-gateway[cluster], which includes Redis's library"
 
 
@@ -398,7 +397,7 @@ def _is_redis_url(url: str) -> bool:
         return bool(parts.path)
     # The Redis library ignores a path that is not a number, and reads /0/1 as 1.
     is_valid = is_valid and re.fullmatch("/?[0-9]*", parts.path, re.ASCII) is not None
-    return is_valid and parts.scheme in REDIS_SCHEMES and bool(parts.hostname)
+    return is_valid and parts.scheme in ("redis", "rediss") and bool(parts.hostname)
 
 
 class WorksheetSettings(Section):

@@ -15,8 +15,8 @@ from typing import Final
 
 from gateway.web.media_types import CSV, HTML, JSON, NDJSON
 
-FORMATS: Final[Mapping[str, str]] = {"csv": CSV, "ndjson": NDJSON, "json": JSON}
-"""The media type of each export format."""
+FORMATS: Final = ("csv", "ndjson", "json")
+"""Export formats."""
 
 _KEPT = 256
 _LONGEST_KEPT = 512

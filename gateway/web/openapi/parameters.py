@@ -179,7 +179,8 @@ def shared_parameters(reach: Reach) -> Nodes:
 
 def _of_reach(reach: Reach) -> Nodes:
     """Return the parameter components that depend on the scope of the document, by name."""
-    plan, must_match = reach.plan, reach.must_condition
+    plan = reach.plan
+    must_match = plan is not None and plan.require_if_match
     any_state = "Your plan requires it." if must_match else "`*` matches any state."
     of_limit: dict[str, object] = {**COUNT, "default": DEFAULT_LIMIT}
     most, exported = "the most that the key's plan allows", "the plan allows"

@@ -62,11 +62,6 @@ class Reach:
         return self.plan is None or self.plan.where_and_order
 
     @property
-    def must_condition(self) -> bool:
-        """True if the plan requires `If-Match` for updates and deletes."""
-        return self.plan is not None and self.plan.require_if_match
-
-    @property
     def writes_by_filter(self) -> bool:
         """True if the key can update or delete rows by filter."""
         return self.has("update_where") or self.has("delete_where")

@@ -337,12 +337,11 @@ def _field(
     kind = column.get("format") or next((each for each in types if each in _FORMS), "text")
     original = _text(value)
     text = given.get(name, original)
-    if original and kind in _FORMS and not _FORMS[kind].fullmatch(original):
-        kind = "text"
     if not original and kind == "boolean":  # an unchecked box would mean FALSE
         options = [True, False]
-    if text and kind in _FORMS and not _FORMS[kind].fullmatch(text):
-        kind = "text"
+    for each in (original, text):
+        if each and kind in _FORMS and not _FORMS[kind].fullmatch(each):
+            kind = "text"
     choices = [_text(each) for each in options if each is not None]
     control = _INPUTS.get(kind, kind)
     if choices:

@@ -134,9 +134,8 @@ def parse_rows(body: bytes, content_type: str) -> RowsBody:
     if isinstance(decoded, list) and not isinstance(decoded, Pairs):
         rows = tuple(fields for _, fields in _listed_rows(decoded, "create"))
         return RowsBody(rows=rows, is_array=True)
-    if isinstance(decoded, Form):
-        return RowsBody(rows=(form_fields(decoded),), is_array=False)
-    return RowsBody(rows=(_object_fields(decoded),), is_array=False)
+    fields = form_fields(decoded) if isinstance(decoded, Form) else _object_fields(decoded)
+    return RowsBody(rows=(fields,), is_array=False)
 
 
 def form_fields(form: Form) -> Fields:

@@ -29,7 +29,6 @@ import asyncio
 import math
 import re
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -38,7 +37,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-from cachetools import TTLCache
+from cachetools import LRUCache, TTLCache
 
 from gateway import errors
 from gateway.access.address_rates import AddressRates
@@ -113,7 +112,7 @@ class Forms:
         self._turnstile = turnstile
         self._proxies = proxies
         self._timer = timer
-        self._paces: OrderedDict[WorksheetId, _Pace] = OrderedDict()
+        self._paces: LRUCache[WorksheetId, _Pace] = LRUCache(MAX_PACED)
         self._turns = WeakValueDictionary[str, asyncio.Lock]()
         self._passed: TTLCache[str, bool] = TTLCache(MAX_PASSED, PASSED_SECONDS, timer=timer)
         """Digests of a submission and the token that Cloudflare accepted; values are True."""
@@ -166,11 +165,7 @@ class Forms:
 
         The time is in seconds of the timer. Submissions with the same time are written together.
         """
-        now, paces = self._timer(), self._paces
-        pace = paces.setdefault(worksheet, _Pace())
-        paces.move_to_end(worksheet)
-        if len(paces) > MAX_PACED:
-            paces.popitem(last=False)
+        now, pace = self._timer(), self._paces.setdefault(worksheet, _Pace())
         if pace.due <= now:
             wait_seconds = pace.gcra.take(self._writes, now)
             if not wait_seconds:

@@ -20,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
+from cachetools import FIFOCache
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.storage.database import BIG, TIME, metadata
@@ -133,7 +134,7 @@ class SumsOfUse:
         self._engine = engine
         self._running = asyncio.Lock()
         self._begun = 0
-        self._latest: dict[object, tuple[int, list[dict[str, Any]]]] = {}
+        self._latest: FIFOCache[object, tuple[int, list[dict[str, Any]]]] = FIFOCache(_MOST_LATEST)
         """(Number of the statement, result) by arguments of `find`. Numbers count from 1."""
 
     async def find(
@@ -167,8 +168,6 @@ class SumsOfUse:
                 async with self._engine.connect() as connection:
                     rows = (await connection.execute(query)).all()
                 found = [dict(zip((*by, *SUMMED), map(_value, row), strict=True)) for row in rows]
-            while len(self._latest) >= _MOST_LATEST:
-                del self._latest[next(iter(self._latest))]
             self._latest[asked] = number, found
         return [{**each} for each in found]
 

@@ -224,11 +224,9 @@ class SharedRows:
             if at == epoch:
                 return True
             if at is not None:
-                try:
-                    keys = [self._key("news", state.id)]
+                keys = [self._key("news", state.id)]
+                with suppress(StoreUnavailable):
                     news = news_between(await self._store.run(NEWS, keys), at, epoch)
-                except StoreUnavailable:
-                    news = None
                 if (state.writes, state.epoch) != (writes, at):
                     return False
             if news is None:

@@ -404,8 +404,6 @@ class SqlLedger:
                 "The gateway could not store a record of the write, so nothing was written.",
                 "not_applied",
             ) from error
-        if not taken:
-            return ()
         return [
             each.identity
             for each in sendings

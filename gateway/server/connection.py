@@ -218,11 +218,8 @@ class Connection(asyncio.BufferedProtocol):
             seconds = settings.head_timeout_seconds if is_head else settings.body_timeout_seconds
             self.deadline = self._sweeper.after(seconds)
         if intake.room <= 0 and len(self._url) > settings.max_url_bytes:
-            self.refuse(
-                errors.UriTooLong(
-                    f"The URL exceeds the limit of {settings.max_url_bytes} bytes. Shorten it."
-                )
-            )
+            message = f"The URL exceeds the limit of {settings.max_url_bytes} bytes. Shorten it."
+            self.refuse(errors.UriTooLong(message))
         elif intake.room <= 0:
             noun = "URL and headers" if intake.phase == IN_HEAD else "The trailers"
             message = f"{noun} exceed the limit of {settings.max_head_bytes} bytes. Shorten them."
@@ -378,10 +375,9 @@ class Connection(asyncio.BufferedProtocol):
         self.transport.resume_reading()
         if self._intake.phase == BETWEEN:
             self._slot.set_idle()
-            seconds = self._settings.idle_timeout_seconds
-            self.deadline = self._sweeper.after(
-                limits.DRAIN_SECONDS if self.edge.is_draining else seconds
-            )
+            idle_seconds = self._settings.idle_timeout_seconds
+            seconds = limits.DRAIN_SECONDS if self.edge.is_draining else idle_seconds
+            self.deadline = self._sweeper.after(seconds)
         if self.waiting:
             self.edge.pipelines.add(self)
 
@@ -449,18 +445,12 @@ class Connection(asyncio.BufferedProtocol):
             self.deadline = self._sweeper.after(self._settings.answer_timeout_seconds)
         elif self._is_ending:
             self.transport.abort()
-        elif phase == IN_HEAD:
-            self.refuse(
-                errors.RequestTimeout(
-                    "The headers of the request did not arrive in time. Send the request again."
-                )
-            )
-        elif phase != BETWEEN:
-            self.refuse(
-                errors.RequestTimeout("The body did not arrive in time. Send the request again.")
-            )
-        else:
+        elif phase == BETWEEN:
             self.close_idle()
+        else:
+            noun = "headers of the request" if phase == IN_HEAD else "body"
+            message = f"The {noun} did not arrive in time. Send the request again."
+            self.refuse(errors.RequestTimeout(message))
 
 
 class Exchange:
@@ -476,7 +466,6 @@ class Exchange:
     ) -> None:
         self._connection = connection
         self.scope = scope
-        self._default_headers: HeaderLines = connection.server_state.default_headers
         self._body_bytes = body_bytes
         self._expects_continue = expects_continue
         self.is_last = False
@@ -622,7 +611,8 @@ class Exchange:
 
     def _head(self, start: Message) -> bytes:
         """Encode the head of the answer. Sets `_left_bytes`, and `is_last` at a last answer."""
-        status, headers = start["status"], [*self._default_headers, *start.get("headers", ())]
+        defaults: HeaderLines = self._connection.server_state.default_headers
+        status, headers = start["status"], [*defaults, *start.get("headers", ())]
         framing = dict(headers)
         if self._body_bytes and not self._is_read:
             is_late = self._fault is not None or status == HTTPStatus.REQUEST_TIMEOUT

@@ -39,7 +39,7 @@ from gateway.storage.write_records import place_of
 from gateway.table.header import parse_header
 from gateway.table.table import RowPatch
 from gateway.worksheets.access import DEFAULT_LAYOUTS, Layouts, WorksheetId, own_area
-from gateway.worksheets.sharing import Missed, News, ReadRendering, Seen, SharedState, Written
+from gateway.worksheets.sharing import Missed, News, ReadRendering, Seen, SharedState
 from gateway.worksheets.snapshot import Effect
 
 FLIGHT_SECONDS = 25.0
@@ -153,16 +153,13 @@ def _news(stored: _StoredNews) -> News:
         return Missed(stored.missed)
     if stored.seen is not None:
         return Seen(header, stored.seen)
-    return Written(
-        Effect(
-            header=header,
-            rows=[
-                RowPatch(row=patch.row, texts=patch.texts, values=patch.values)
-                for patch in stored.rows
-            ],
-            before=stored.before,
-            last_row=stored.last_row,
-        )
+    return Effect(
+        header=header,
+        rows=[
+            RowPatch(row=patch.row, texts=patch.texts, values=patch.values) for patch in stored.rows
+        ],
+        before=stored.before,
+        last_row=stored.last_row,
     )
 
 
@@ -172,12 +169,12 @@ def _encodable(news: News) -> _StoredNews:
             return _StoredNews(missed=row)
         case Seen(header, rows):
             return _StoredNews(header=header.cells, seen=rows)
-        case Written(effect):
+        case Effect():
             return _StoredNews(
-                header=effect.header.cells,
-                rows=[_Patch(each.row, each.texts, each.values) for each in effect.rows],  # type: ignore[arg-type]
-                before=effect.before,
-                last_row=effect.last_row,
+                header=news.header.cells,
+                rows=[_Patch(each.row, each.texts, each.values) for each in news.rows],  # type: ignore[arg-type]
+                before=news.before,
+                last_row=news.last_row,
             )
 
 

@@ -24,12 +24,6 @@ PUBLISHING_SECONDS = 0.25
 """Maximum seconds that a read waits until a write that its rows show is published."""
 
 
-class Written(NamedTuple):
-    """News for other processes: a write changed the worksheet."""
-
-    effect: Effect
-
-
 class Seen(NamedTuple):
     """News for other processes: displayed texts by row number, as a read or a write showed them."""
 
@@ -43,7 +37,8 @@ class Missed(NamedTuple):
     row: int
 
 
-News = Written | Seen | Missed
+News = Effect | Seen | Missed
+"""News for other processes. An `Effect` says that a write changed the worksheet."""
 
 ReadRendering = Callable[[bytes | None], Awaitable[Rendering | None]]
 """Reads all texts or all values from Google. Returns None if they have the given digest."""
@@ -114,8 +109,7 @@ class SharedState:
         """
         if not self.is_written:  # learned from other processes, or no sharing
             return
-        effect = news.effect if isinstance(news, Written) else None
-        has_moved = effect is not None and (effect.removed or effect.is_inside)
+        has_moved = isinstance(news, Effect) and (news.removed or news.is_inside)
         if news is None or has_moved or self._news is None:
             self._news = None
         else:

@@ -44,7 +44,7 @@ from gateway.worksheets.access import DEFAULT_LAYOUTS, Layouts, WorksheetId
 from gateway.worksheets.loader import EndLook, Loader, OtherTab, SingleFlight, end_in
 from gateway.worksheets.refusal import tabs_changing
 from gateway.worksheets.scheduler import Scheduler
-from gateway.worksheets.sharing import Missed, News, Peers, Seen, SharedState, Written
+from gateway.worksheets.sharing import Missed, News, Peers, Seen, SharedState
 from gateway.worksheets.snapshot import (
     DISPLAYED,
     TYPED,
@@ -376,7 +376,7 @@ class Worksheet:
         """
 
         if self.shared is not None:
-            self.shared.seen(self.now(), Written(effect))
+            self.shared.seen(self.now(), effect)
             self.shared.show()
         self._overtake(None if effect.removed or effect.is_inside else effect)
         after: dict[Rows, Rows | None] = dict(changed or ())
@@ -400,8 +400,8 @@ class Worksheet:
     def learn(self, news: News) -> None:
         """Apply news of another process to the cached rows."""
         match news:
-            case Written(effect):
-                self.written(effect)
+            case Effect():
+                self.written(news)
             case Seen(header, rows):
                 self.saw(header, rows)
             case Missed(row):

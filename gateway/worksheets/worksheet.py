@@ -224,12 +224,7 @@ class Worksheet:
 
     @property
     def byte_count(self) -> int:
-        total, last = 0, None
-        for rows, _ in self.blocks.values():
-            if rows is not last:
-                total += rows.byte_count
-            last = rows
-        return total
+        return sum(rows.byte_count for rows in {rows for rows, _ in self.blocks.values()})
 
     def containing(self, part: Part) -> Rows | None:
         """Return the newest cached rows of any age that contain `part`, or None."""
@@ -245,11 +240,8 @@ class Worksheet:
         return newest.cut(part) if is_older else latest
 
     def snapshots(self) -> list[Snapshot]:
-        found: list[Snapshot] = []
-        for rows, _ in self.blocks.values():
-            if isinstance(rows, Snapshot) and rows not in found:
-                found.append(rows)
-        return found
+        found = (rows for rows, _ in self.blocks.values() if isinstance(rows, Snapshot))
+        return [*dict.fromkeys(found)]
 
     def read(self, part: Part, base: Snapshot | None = None) -> SingleFlight[Part, Rows]:
         """Return the running read of `part`, or start a new read.

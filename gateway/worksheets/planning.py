@@ -285,16 +285,15 @@ class _Batch:
                 return False
         return read_columns.isdisjoint(self.columns)
 
-    def takes(self, planned: Planned) -> bool:
-        """Add a write and return True, or return False if it shares rows or exceeds the limits."""
-        rows = {slot.row for slot in planned.slots if not isinstance(slot, int)}
-        rows |= {*planned.removed, *(change.row for change in planned.changes)}
+    def take(self, planned: Planned) -> None:
+        """Add a write, unless it shares rows with the batch or exceeds the limits."""
+        rows = {*planned.rows, *(slot.row for slot in planned.slots if not isinstance(slot, int))}
         if self.writes and (
             not rows.isdisjoint(self.rows)
             or len(rows) + len(self.rows) > MAX_ROWS
             or not self.new_keys.isdisjoint(planned.new_keys)
         ):
-            return False
+            return
         if self.removed:  # earlier removals move the rows
             slots = [
                 number_only(slot.row - bisect_left(self.removed, slot.row))
@@ -308,7 +307,6 @@ class _Batch:
         self.columns.update(*(change.values for change in planned.changes))
         self.removed = sorted([*self.removed, *planned.removed])
         self.new_keys |= {*planned.new_keys}
-        return True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -349,7 +347,7 @@ class Planner:
                 elif table is None:  # rows in a group are different
                     batch.writes.append(planned)
                 else:
-                    batch.takes(planned)
+                    batch.take(planned)
         return batch.writes, outcomes
 
     def planned(self, index: int, write: Write, look: Look) -> Work[Planned]:

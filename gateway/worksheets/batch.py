@@ -190,24 +190,20 @@ def request_of(worksheet: WorksheetId, plan: Plan, forms: SheetForms | None) -> 
     below have no formats. Otherwise the formats would make the answer large.
     """
     table, row_formats = plan.table, dict[int, NumberFormat]()
-    is_small, are_in_place, has_changes = bool(table.id), True, False
-    new_rows: list[Sequence[list[Stored]]] = []
-    for each in plan.writes:
-        has_changes = has_changes or bool(each.changes)
-        if each.created is not None:
-            new_rows.append(each.created.rows)
-            are_in_place = are_in_place and not each.created.formats
-    count = sum(map(len, new_rows))
+    created = [each.created for each in plan.writes if each.created]
+    new_rows = [each.rows for each in created]
+    count, is_small = sum(map(len, new_rows)), bool(table.id)
     if count and forms is not None:
         is_small = is_small or forms.is_plain
         width = len(plan.header.cells)
         columns = range(table.first_column, min(width, table.end_column or width))
         yield len(forms.formats)
-        if not (are_in_place and forms.are_in_place):
+        if not forms.are_in_place or any(each.formats for each in created):
             row_formats = {at: form for at, form in forms.formats.items() if at in columns}
     changes, owners = yield from requests_of(plan, row_formats)
     is_above = plan.filled is not None
     end = plan.after_row if plan.is_end else max(plan.after_row, table.last_row)
+    has_changes = any(each.changes for each in plan.writes)
     request = Request(
         plan=plan,
         new_rows=new_rows,
@@ -227,10 +223,8 @@ def shown_around(
     """Add the A1 ranges of Google's answer to a request. `around` has texts by row number."""
     plan, title, count = request.plan, worksheet.title, sum(map(len, request.new_rows))
     edges: Sequence[Edge] = ()
-    for each in plan.writes:
-        if each.write.rows is None:
-            edges = yield from edges_of(plan.writes, plan.emptied, around)
-            break
+    if any(each.write.rows is None for each in plan.writes):
+        edges = yield from edges_of(plan.writes, plan.emptied, around)
     header_row, after_row = plan.header.row, plan.after_row
     ranges = [a1.row_range(title, header_row, header_row + request.has_forms)]
     shown: Sequence[Asked | Edge] = [*request.asked, *edges]
@@ -280,16 +274,9 @@ def note_unchanged(
     worksheet: Worksheet, planned: Iterable[Planned], outcomes: Iterable[Outcome], look: RowLook
 ) -> None:
     """Record rows that an update leaves unchanged as seen by clients, for monotonic reads."""
-    answered: list[Written | RowChange | int] = []
-    for each in planned:
-        answered += each.slots
-    for outcome in outcomes:
-        if not isinstance(outcome, Exception):
-            answered += outcome
-    before: dict[int, Sequence[str]] = {}
-    for slot in answered:
-        if isinstance(slot, Written):
-            before[slot.row] = look.rows[slot.row]
+    results = (outcome for outcome in outcomes if not isinstance(outcome, Exception))
+    slots = chain(*(each.slots for each in planned), *results)
+    before = {slot.row: look.rows[slot.row] for slot in slots if isinstance(slot, Written)}
     if before:
         patches = [RowPatch(row=row, texts={}) for row in sorted(before)]
         worksheet.written(Effect(header=look.header, rows=patches, before=before))
@@ -386,10 +373,8 @@ def edges_of(
     `around` are the texts of the rows next to the removed rows, by row number. Returns an empty
     list if no row is removed, or if a row is emptied because it is the last row of the grid.
     """
-    removed, gone = set[int](), set[int]()
-    for each in writes:
-        removed |= each.removed.keys()
-        gone.update(each.removed_rows)
+    removed = {row for each in writes for row in each.removed}
+    gone = {row for each in writes for row in each.removed_rows}
     if emptied or not gone:  # no other row is left, or no row is removed
         return []
     written = gone.union(change.row for each in writes for change in each.changes)
@@ -458,8 +443,7 @@ def requests_of(
                 )
                 cells = WrittenCells(row=change.row, column=at, values=values, formats=new_formats)
                 requests.append((cells, each))
-        for row in each.removed:
-            removed.append((row, each))
+        removed += [(row, each) for row in each.removed]
         if each.created is not None and plan.table.id and appended:
             appended[0][1].append(each.created)
         elif each.created is not None:
@@ -468,12 +452,9 @@ def requests_of(
         requests += yield from _insertion(plan, plan.filled)
         appended = []
     for each, parts in appended:
-        rows: list[list[Stored]] = []
+        rows = [*chain.from_iterable(part.rows for part in parts)]
         formats: list[Mapping[int, NumberFormat]] = []
-        has_formats = bool(row_formats)
-        for part in parts:
-            rows += part.rows
-            has_formats = has_formats or bool(part.formats)
+        has_formats = row_formats or any(part.formats for part in parts)
         for part in parts if has_formats else ():
             yield len(part.rows) + len(row_formats) * len(part.formats)
             own = part.formats or [row_formats] * len(part.rows)
@@ -565,9 +546,8 @@ def sendings_of(plan: Plan, *, is_shared: bool) -> Mapping[int, Sending]:
     removals store the rows that they change.
     """
     sendings: dict[int, Sending] = {}
-    first_row, left = plan.after_row + 1 if plan.is_end else 0, 0
-    for planned in plan.writes:
-        left += len(planned.created.rows) if planned.created else 0
+    first_row = plan.after_row + 1 if plan.is_end else 0
+    left = sum(len(planned.created.rows) for planned in plan.writes if planned.created)
     for planned in plan.writes:
         new = planned.created.rows if planned.created else ()
         changes = planned.removed_rows if is_shared else planned.changes or planned.is_exclusive

@@ -336,10 +336,7 @@ def _may_end_rows(change: RowChange, end: EndRule) -> bool:
     """True if the changed row might not be a record now, so that the last record is another row."""
     if "" in change.values.values():
         return True
-    falses = set[int]()
-    for at, value in change.values.items():
-        if value is False:
-            falses.add(at)
+    falses = {at for at, value in change.values.items() if value is False}
     if not falses:
         return False
     left = [["" if at in falses else text] for at, text in enumerate(change.displayed)]

@@ -270,10 +270,7 @@ class Effect:
     @cached_property
     def cell_count(self) -> int:
         """Number of written cells plus the earlier cells of their rows, as a measure of work."""
-        count = sum(map(len, self.before.values()))
-        for patch in self.rows:
-            count += len(patch.texts)
-        return count
+        return sum(map(len, self.before.values())) + sum(len(each.texts) for each in self.rows)
 
 
 def texts_of(effects: Sequence[Effect]) -> Mapping[int, Mapping[int, str]]:
@@ -419,9 +416,8 @@ class Snapshot:
     def _fits(self, effects: Sequence[Effect], seen: int) -> Work[bool]:
         """True if the rows show the first `seen` writes, and have rows that later writes remove."""
         table = self.table
-        for effect in effects:
-            if effect.header.cells != table.header.cells:
-                return False
+        if any(effect.header.cells != table.header.cells for effect in effects):
+            return False
         if seen:
             yield sum(effect.cell_count for effect in effects[:seen])
             if not self.shows(table.header, texts_of(effects[:seen])):

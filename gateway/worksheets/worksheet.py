@@ -572,9 +572,9 @@ class Worksheet:
         if answered is not None:
             may_lag = both.lags(answered)
         else:  # without earlier typed values, assume a lag if rows were served
-            may_lag = self._lost >= 0
-            for rows, landed in self.blocks.values():
-                may_lag = may_lag or (isinstance(rows, Window) and landed > began)
+            may_lag = self._lost >= 0 or any(
+                isinstance(rows, Window) and landed > began for rows, landed in self.blocks.values()
+            )
         if not may_lag:
             return began, both
         later = await loader.with_types(displayed, await loader.typed(sheet_id=sheet_id))

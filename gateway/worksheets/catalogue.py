@@ -203,10 +203,9 @@ class Catalogue:
         ids = [WorksheetId(spreadsheet, title) for title in titles]
         layouts = {each.title: self._layouts.of(each) for each in ids}
 
-        def listed() -> Sequence[Listed]:
-            return _listed(view, titles, layouts)
-
-        worksheets = await anyio.to_thread.run_sync(listed, limiter=self._limiter)
+        worksheets = await anyio.to_thread.run_sync(
+            _listed, view, titles, layouts, limiter=self._limiter
+        )
         shares = _SHARES_BESIDE + sum(map(_shares, worksheets))
         contents = Contents(
             title=view.title,

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 from gateway.errors import (
     UNKNOWN_RETRY_SECONDS,
@@ -199,20 +199,6 @@ Resume = Callable[[Entry], Awaitable[Answer | None]]
 Returns None if Google did not apply the write and never will.
 """
 
-T = TypeVar("T")
-
-
-class Queue(Protocol):
-    """Write queue of a worksheet."""
-
-    async def exclusively(self, work: Callable[[], Awaitable[T]], *, key_id: str = "") -> T:
-        """Run `work` while no write to the worksheet runs, and return its result.
-
-        Raises QueueFull, RecordsUnavailable or ShuttingDown.
-        """
-        ...
-
-
 RETRY_SECONDS = 10
 """Seconds in `Retry-After` of a repetition whose write has an unknown outcome."""
 
@@ -231,16 +217,21 @@ class Settled:
     is_alone: bool = False
 
 
+Exclusively = Callable[
+    [WriteIdentity, Callable[[], Awaitable[Settled | None]]], Awaitable[Settled | None]
+]
+"""Function that runs work while no write to the write's worksheet runs, and returns its result.
+
+Raises QueueFull, RecordsUnavailable or ShuttingDown.
+"""
+
+
 class Idempotency:
     """Runs each idempotent write once, and gives repetitions the stored answer."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        queue_of: Callable[[WorksheetId], Queue],
-    ) -> None:
+    def __init__(self, ledger: Ledger, exclusively: Exclusively) -> None:
         self._ledger = ledger
-        self._queue_of = queue_of
+        self._exclusively = exclusively
         self._in_flight: dict[str, str] = {}
 
     async def run(self, identity: WriteIdentity, perform: Perform, resume: Resume) -> Settled:
@@ -289,11 +280,8 @@ class Idempotency:
 
         Returns None if the write can be sent again.
         """
-        queue = self._queue_of(identity.worksheet)
         try:
-            return await queue.exclusively(
-                lambda: self._resumed(identity, resume), key_id=identity.key_id
-            )
+            return await self._exclusively(identity, lambda: self._resumed(identity, resume))
         except asyncio.CancelledError:
             raise _unknown("the gateway is shutting down", RETRY_SECONDS) from None
         except (QueueFull, RecordsUnavailable, ShuttingDown) as error:
@@ -379,9 +367,7 @@ def rows_unsettled(retry_seconds: int) -> RowsUnsettled:
 
 def _check_same(identity: WriteIdentity, fingerprint: str) -> None:
     if fingerprint != identity.fingerprint:
-        raise IdempotencyKeyReused(
-            outcome="not_applied",
-        )
+        raise IdempotencyKeyReused(outcome="not_applied")
 
 
 def _replayed(entry: Entry) -> Settled:

@@ -169,7 +169,10 @@ class RowService:
             clock=clock,
         )
         self._idempotency = Idempotency(
-            ledger, lambda worksheet: pool.get(worksheet, resources).queue
+            ledger,
+            lambda identity, work: pool.get(identity.worksheet, resources).queue.exclusively(
+                work, key_id=identity.key_id
+            ),
         )
 
     async def list_rows(

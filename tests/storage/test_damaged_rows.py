@@ -17,7 +17,6 @@ from gateway.storage.key_store import KeyStore, record_of
 from gateway.storage.store_copy import copy_store
 from gateway.storage.write_ledger import SqlLedger
 from gateway.storage.write_records import BYTES_BESIDE
-from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.idempotency import Entry, Idempotency, OpenWrite, Sending
 from gateway.worksheets.writes import Results
 from tests.clock import ManualClock
@@ -241,14 +240,14 @@ async def test_a_write_with_a_damaged_record_is_not_sent_again(file: Path, colum
         performed.append("once")
         return results(5)
 
-    def queue_of(_: WorksheetId) -> NoReturn:
+    async def exclusively(*_: object) -> NoReturn:
         raise AssertionError("a damaged record is not resumed")
 
     async def resume(_: Entry) -> NoReturn:
         raise AssertionError("a damaged record is not resumed")
 
     async with KeyStore.open(file) as store, store.open_ledger(ManualClock()) as ledger:
-        idempotency = Idempotency(ledger, queue_of)
+        idempotency = Idempotency(ledger, exclusively)
         await idempotency.run(IDENTITY, perform, resume)
         execute(file, f"UPDATE idempotency_records SET {column} = {BLOB}")  # noqa: S608
         for _ in range(2):

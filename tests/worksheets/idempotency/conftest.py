@@ -47,7 +47,7 @@ class Google:
             raise self.write_error
         return RESULTS
 
-    async def exclusively(self, work: Callable[[], Awaitable[T]], *, key_id: str = "") -> T:
+    async def exclusively(self, _: WriteIdentity, work: Callable[[], Awaitable[T]]) -> T:
         """The write queue of the worksheet, which has no other writes."""
         if self.line_error is not None:
             raise self.line_error
@@ -80,7 +80,7 @@ Run = Callable[..., "asyncio.Future[Settled]"]
 @pytest.fixture
 def run(ledger: FakeLedger, google: Google) -> Run:
     """Start a request with an Idempotency-Key."""
-    idempotency = Idempotency(ledger, lambda _: google)
+    idempotency = Idempotency(ledger, google.exclusively)
 
     def start(identity: WriteIdentity = TICKET) -> "asyncio.Future[Settled]":
         return asyncio.ensure_future(idempotency.run(identity, google.perform, google.resume))

@@ -145,9 +145,8 @@ async def test_a_request_that_ends_while_noting_is_answered(
     """The row was written, so the answer says so although its record stays open."""
     ledger = SlowLedger(clock)
     ledger.gate = asyncio.Event()
-    request = asyncio.ensure_future(
-        Idempotency(ledger, lambda _: google).run(TICKET, google.perform, google.resume)
-    )
+    idempotency = Idempotency(ledger, google.exclusively)
+    request = asyncio.ensure_future(idempotency.run(TICKET, google.perform, google.resume))
     await wait_all_tasks_blocked()
     request.cancel()
 

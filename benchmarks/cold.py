@@ -20,7 +20,7 @@ from benchmarks.dialects import WORKSHEET
 from benchmarks.processes import SPREADSHEET, Running, Site, emulator, gateway, get, make_site
 from benchmarks.report import Line, milliseconds, verdict
 from benchmarks.sheet import City, make_cities, write_csv
-from gateway.google.rendering import KnownColumns, Limits, known_columns, read_rendering
+from gateway.google.rendering import KnownColumns, Limits, read_rendering
 from gateway.google.sheets import Render, Rendering
 from gateway.google.wire import Answer
 from gateway.query.evaluate import evaluate
@@ -170,7 +170,7 @@ def _decoding(answers: Answers) -> float:
 
 def _page(answers: Answers, query: Query) -> Work[bytes]:
     """Compute the encoded rows of a page from the bytes."""
-    known = known_columns()
+    known = KnownColumns()
     displayed = yield from _rendering(answers.displayed, known)
     typed = yield from _rendering(answers.typed, known)
     table = yield from make_table(displayed.columns).with_typed(typed.columns)

@@ -30,7 +30,7 @@ from gateway.google.cells import PIECE_BYTES
 from gateway.google.credentials import load_service_account
 from gateway.google.pipeline import Account, Accounts, Breaker, Call, Pipeline, Retries
 from gateway.google.quota import Budget, Quota, Share, SpentQuota, open_budget, open_quota
-from gateway.google.rendering import KnownColumns, Limits, known_columns
+from gateway.google.rendering import KnownColumns, Limits
 from gateway.google.token import FindCredentials, TokenSource
 from gateway.google.translation import FAILURES, Attempt, GoogleRefusal, translated
 from gateway.google.wire import Message, Wire, open_wire
@@ -63,7 +63,7 @@ async def open_accounts(
     seconds since the epoch. Raises `ConfigError` for an unusable key file. Opens no connection
     before the first call, and closes all connections at the end.
     """
-    any_settings, columns = next(iter(settings.values())), known_columns()
+    any_settings, columns = next(iter(settings.values())), KnownColumns()
     async with open_wire(
         max_connections=any_settings.max_connections,
         connect_timeout_seconds=any_settings.connect_timeout_seconds,

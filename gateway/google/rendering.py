@@ -14,7 +14,7 @@ Rules:
 
 import re
 import sys
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
@@ -104,12 +104,8 @@ class EncodedColumn:
         return column[: _filled(column)], byte_count
 
 
-KnownColumns = MutableMapping[bytes, EncodedColumn]
+KnownColumns = WeakValueDictionary[bytes, EncodedColumn]
 """Columns by the digest of their encoded bytes. Unused columns are dropped (weak references)."""
-
-
-def known_columns() -> KnownColumns:
-    return WeakValueDictionary()
 
 
 class Limits(NamedTuple):

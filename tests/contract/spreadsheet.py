@@ -21,7 +21,7 @@ from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 from gateway.google.calls import GoogleSheets
 from gateway.google.client import Client, Gspread
 from gateway.google.credentials import load_service_account
-from gateway.google.rendering import known_columns
+from gateway.google.rendering import KnownColumns
 from gateway.google.sheets import Sheets, Value
 from gateway.google.token import TokenSource
 from gateway.google.translation import FAILURES, Attempt, GoogleRefusal, translated
@@ -46,7 +46,7 @@ class Spreadsheet:
 
     def sheets(self) -> Sheets:
         """A `GoogleSheets` that waits for quota."""
-        client = Client(self.settings, wire=self.wire, tokens=self.tokens, columns=known_columns())
+        client = Client(self.settings, wire=self.wire, tokens=self.tokens, columns=KnownColumns())
         return PatientSheets(inner=GoogleSheets(client.make), sleep=self.sleep)
 
     async def add_worksheet(self, title: str, *, rows: int, columns: int) -> int:

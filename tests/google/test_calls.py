@@ -14,13 +14,13 @@ from gateway.google.calls import (
     check_growth,
 )
 from gateway.google.pipeline import Call
-from gateway.google.rendering import Limits, known_columns
+from gateway.google.rendering import KnownColumns, Limits
 from gateway.google.sheets import Batch, Fence, Render
 from gateway.google.wire import Answer, AnswerTooLarge
 from gateway.table.steps import finish
 
 MAX_BYTES = 400_000
-LIMITS = Limits(answer_bytes=MAX_BYTES, rendering_bytes=MAX_BYTES, columns=known_columns())
+LIMITS = Limits(answer_bytes=MAX_BYTES, rendering_bytes=MAX_BYTES, columns=KnownColumns())
 READ_VALUES = ReadValues("book", "A1", Render.DISPLAYED)
 READ_RANGES = ReadRanges("book", ["A1"])
 LIST_WORKSHEETS = ListWorksheets("book")

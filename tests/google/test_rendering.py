@@ -18,7 +18,6 @@ from gateway.google.rendering import (
     KnownColumns,
     Limits,
     decode_in_parts,
-    known_columns,
     read_rendering,
     size_of,
 )
@@ -55,7 +54,7 @@ def reading(
     columns: KnownColumns | None = None,
 ) -> Work[Rendering | None]:
     """Return the decoding of an answer; `columns` are the columns shared with other answers."""
-    columns = known_columns() if columns is None else columns
+    columns = KnownColumns() if columns is None else columns
     return read_rendering(answer, known, Limits(max_bytes, max_bytes, columns))
 
 
@@ -235,7 +234,7 @@ LONG = ["text"] * SHARED_BYTES
 
 def test_equal_columns_are_decoded_once() -> None:
     """Equal long columns of two answers are one object while any answer is in memory."""
-    columns = known_columns()
+    columns = KnownColumns()
     first = finish(reading(answer_of({"range": "T!A1", "values": [LONG, LONG]}), columns=columns))
     second = finish(reading(answer_of({"range": "T!A1", "values": [[1], LONG]}), columns=columns))
 
@@ -253,7 +252,7 @@ def test_a_shared_column_has_no_limit_of_another_answer() -> None:
     column = [f"text of a cell {row}" for row in range(100_000)]
     others = ["x" * 50 + str(row) for row in range(50_000)]
     alone = rendering_of(column).byte_count
-    columns, max_bytes = known_columns(), alone + 1_000
+    columns, max_bytes = KnownColumns(), alone + 1_000
     large = reading(
         answer_of({"range": "T!A1", "values": [others, column]}),
         max_bytes=max_bytes,
@@ -277,7 +276,7 @@ def test_a_shared_column_has_no_limit_of_another_answer() -> None:
 @pytest.mark.parametrize("cells", [300, 300_000], ids=["whole", "in-parts"])
 def test_answers_that_are_decoded_in_turns_share_columns(cells: int) -> None:
     """A column that one answer is decoding is continued by another answer, not decoded twice."""
-    columns = known_columns()
+    columns = KnownColumns()
     body = {"range": "T!A1", "values": [[f"text of a cell {row}" for row in range(cells)], ["b"]]}
     readings = [reading(answer_of(body), columns=columns) for _ in range(2)]
     found: list[Rendering | None] = []
@@ -298,7 +297,7 @@ def test_answers_that_are_decoded_in_turns_share_columns(cells: int) -> None:
 
 def test_a_cancelled_decoding_is_continued() -> None:
     """A column is decoded to its end by the next answer if the first decoding was cancelled."""
-    columns = known_columns()
+    columns = KnownColumns()
     answer = answer_of({"range": "T!A1", "values": [["text of a cell"] * 300_000]})
     left = reading(answer, columns=columns)
     for _ in range(20):
@@ -313,7 +312,7 @@ def test_a_cancelled_decoding_is_continued() -> None:
 @pytest.mark.parametrize("cell", [["no cell"], "x" * 1000], ids=["unreadable", "too-large"])
 def test_columns_that_fail_are_not_shared(cell: Any) -> None:
     """A column that cannot be decoded raises an error in each answer."""
-    columns = known_columns()
+    columns = KnownColumns()
     answer = answer_of({"range": "T!A1", "values": [[*LONG, cell]]})
     for _ in range(2):
         with pytest.raises((SheetTooLarge, *UNREADABLE)):

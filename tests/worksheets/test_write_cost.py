@@ -16,7 +16,7 @@ import pytest
 
 from gateway.google.calls import Apply
 from gateway.google.cells import encoded_changes
-from gateway.google.rendering import Limits, known_columns
+from gateway.google.rendering import KnownColumns, Limits
 from gateway.google.sheets import Batch, Fence
 from gateway.google.wire import Answer
 from gateway.query.query import Comparison, Operand, make_operand, make_operands
@@ -136,7 +136,7 @@ def answer(lines: int, columns: int) -> Work[object]:
     fence = Fence(id=1, key="gw", token="t")
     call = Apply("book", Batch(sheet_id=1, fence=fence, ranges=["A1"] * lines))
     found = Answer(status=200, headers={}, body=body, digest=b"")
-    return in_instructions(call.decode(found, Limits(len(body), len(body), known_columns())))
+    return in_instructions(call.decode(found, Limits(len(body), len(body), KnownColumns())))
 
 
 def in_instructions(work: Work[object]) -> Work[object]:

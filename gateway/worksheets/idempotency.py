@@ -202,8 +202,6 @@ Returns None if Google did not apply the write and never will.
 RETRY_SECONDS = 10
 """Seconds in `Retry-After` of a repetition whose write has an unknown outcome."""
 
-_LOOK = "Repeat the request with the same Idempotency-Key after the time in Retry-After."
-
 
 @dataclass(frozen=True, kw_only=True)
 class Settled:
@@ -249,7 +247,7 @@ class Idempotency:
             try:
                 entry = await self._ledger.find(identity.scope, identity.texts)
             except asyncio.CancelledError:  # the server stops now
-                raise _unknown("the gateway is shutting down", RETRY_SECONDS) from None
+                raise _unknown("the gateway is shutting down") from None
             if entry is None:
                 # A repetition needs no space: its record is replaced.
                 self._ledger.check_room(identity)
@@ -283,7 +281,7 @@ class Idempotency:
         try:
             return await self._exclusively(identity, lambda: self._resumed(identity, resume))
         except asyncio.CancelledError:
-            raise _unknown("the gateway is shutting down", RETRY_SECONDS) from None
+            raise _unknown("the gateway is shutting down") from None
         except (QueueFull, RecordsUnavailable, ShuttingDown) as error:
             if write_outcome(error) == "applied":
                 raise
@@ -295,9 +293,7 @@ class Idempotency:
         try:
             entry = await self._ledger.find(identity.scope, identity.texts)
         except GatewayError as error:
-            raise _unknown(
-                "the gateway cannot read its record of the request", RETRY_SECONDS
-            ) from error
+            raise _unknown("the gateway cannot read its record of the request") from error
         if entry is None:
             return None
         if entry.answer is not None and entry.open_removal is None:
@@ -383,9 +379,10 @@ def _unseen(error: GatewayError) -> WriteOutcomeUnknown:
     return _unknown("the gateway cannot check it now", seconds)
 
 
-def _unknown(what: str, retry_seconds: int) -> WriteOutcomeUnknown:
+def _unknown(what: str, retry_seconds: int = RETRY_SECONDS) -> WriteOutcomeUnknown:
     return WriteOutcomeUnknown(
-        f"The outcome of the earlier request is not known yet: {what}. {_LOOK}",
+        f"The outcome of the earlier request is not known yet: {what}. Repeat the request with the "
+        "same Idempotency-Key after the time in Retry-After.",
         outcome="unknown",
         retry_after_seconds=max(1, retry_seconds),
     )

@@ -264,16 +264,15 @@ class FencedWriter:
                 is_one_by_one = True  # a write that is not too large by itself still succeeds
             except GatewayError as failure:
                 outcomes |= dict.fromkeys(left.keys() - outcomes.keys(), failure)
-            outcomes |= sent.outcomes
             is_first = False
             if sent.again is _Again.OTHER_TABLE and (is_one_by_one or met[sent.again]):
                 if len(now) == 1:
                     sent = sent._replace(
                         outcomes=dict.fromkeys(now, sent.error or undecided()), again=None
                     )
-                    outcomes |= sent.outcomes
                 else:
                     sent = sent._replace(again=_Again.APART)
+            outcomes |= sent.outcomes
             is_one_by_one = is_one_by_one or sent.again is _Again.APART
             for index in outcomes:
                 left.pop(index, None)

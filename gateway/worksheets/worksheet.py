@@ -366,7 +366,6 @@ class Worksheet:
         read that ran during a removal of rows is repeated or dropped, because it might show either
         state.
         """
-
         if self.shared is not None:
             self.shared.seen(self.now(), effect)
             self.shared.show()

@@ -81,9 +81,6 @@ class _Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     failure: _Failure | None = None
 
 
-_AS_KEPT = Restorer(())
-
-
 def encode_answer(answer: Answer, texts: frozenset[str] = frozenset()) -> str:
     """Encode results or an error as JSON, with digests for `texts`."""
     if not isinstance(answer, GatewayError):
@@ -105,7 +102,7 @@ def encode_answer(answer: Answer, texts: frozenset[str] = frozenset()) -> str:
     return msgspec.json.encode(_Kept(failure=failure)).decode()
 
 
-def decode_answer(text: str, restored: Callable[[object], object] = _AS_KEPT) -> Answer:
+def decode_answer(text: str, restored: Callable[[object], object]) -> Answer:
     """Decode an answer, and replace each value of its rows by the result of `restored`.
 
     An error whose class no longer exists becomes UpstreamError.

@@ -8,7 +8,7 @@ from gateway.errors import RowNumberUnknown, RowsMoved, WriteOutcomeUnknown
 from gateway.settings.model import WriteSettings
 from gateway.table.header import ColumnGrant, IfMatch
 from gateway.worksheets.access import Access, Target
-from gateway.worksheets.replay import decode_answer, encode_answer
+from gateway.worksheets.replay import Restorer, decode_answer, encode_answer
 from gateway.worksheets.writes import Write
 from tests.fakes import FakeWorksheet, Held
 from tests.worksheets.conftest import KEPT, TARGET, Bench, MakeBench
@@ -411,7 +411,7 @@ def test_a_replay_shows_both_records_again() -> None:
     """The stored error has both records."""
     error = RowsMoved("moved", row=3, expected={"rowIndex": 3, "a": "x"}, met=None)
 
-    kept = decode_answer(encode_answer(error))
+    kept = decode_answer(encode_answer(error), Restorer(()))
 
     assert isinstance(kept, RowsMoved)
     assert (kept.row, kept.expected, kept.met) == (3, {"rowIndex": 3, "a": "x"}, None)

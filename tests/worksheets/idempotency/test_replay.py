@@ -13,7 +13,7 @@ from gateway.errors import (
     UpstreamError,
     UpstreamRefusal,
 )
-from gateway.worksheets.replay import decode_answer, encode_answer
+from gateway.worksheets.replay import Restorer, decode_answer, encode_answer
 from gateway.worksheets.writes import Written
 
 ROW = Written(row=5, record={"rowIndex": 5, "b": "ü 🏙", "a": None}, tag='"t"', ignored=("x", "y"))
@@ -22,7 +22,7 @@ ROW = Written(row=5, record={"rowIndex": 5, "b": "ü 🏙", "a": None}, tag='"t"
 @pytest.mark.parametrize("rows", [(ROW,), (ROW, replace(ROW, row=6))], ids=["one", "two"])
 def test_rows_come_back_as_they_were(rows: tuple[Written, ...]) -> None:
     """Every member of the rows and the order of the fields come back."""
-    decoded = decode_answer(encode_answer(rows))
+    decoded = decode_answer(encode_answer(rows), Restorer(()))
 
     assert decoded == rows
     assert not isinstance(decoded, GatewayError)
@@ -43,7 +43,7 @@ def test_rows_come_back_as_they_were(rows: tuple[Written, ...]) -> None:
 def test_an_error_comes_back_as_it_was(error: GatewayError) -> None:
     """Class, message, pointers, outcome and row of an error come back, but no message of Google."""
     text = encode_answer(error)
-    decoded = decode_answer(text)
+    decoded = decode_answer(text, Restorer(()))
 
     assert isinstance(decoded, type(error))
     assert isinstance(decoded, GatewayError)
@@ -55,6 +55,7 @@ def test_an_error_comes_back_as_it_was(error: GatewayError) -> None:
 
 def test_an_error_that_is_no_more_is_one_of_googles() -> None:
     """An error class that was removed from the program comes back as an error of Google."""
-    decoded = decode_answer(encode_answer(UpstreamError("m")).replace("UpstreamError", "Gone1"))
+    text = encode_answer(UpstreamError("m")).replace("UpstreamError", "Gone1")
+    decoded = decode_answer(text, Restorer(()))
 
     assert type(decoded) is UpstreamError

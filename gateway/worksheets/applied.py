@@ -127,10 +127,8 @@ class AppliedReader:
             ranges = [a1.row_range(title, header.row), *ranges]
             seen = await self.sheets.read_sheet(worksheet.id.spreadsheet, ranges)
             _check_tab(seen, plan.sheet_id)
-            header, blocks = (
-                header_of(own_sheet(worksheet.id, seen), worksheet.layout),
-                seen.blocks[1:],
-            )
+            header = header_of(own_sheet(worksheet.id, seen), worksheet.layout)
+            blocks = seen.blocks[1:]
         is_found = found is not None and None not in found.placed
         if found is None or not is_found:
             placed: Sequence[_Placed | None] = ()
@@ -601,11 +599,10 @@ def _first_row(block: Block) -> tuple[Sequence[str], Sequence[Value]]:
 
 def _placed(block: Block, creates: Sequence[Rows], first: int | None) -> Sequence[_Placed | None]:
     """Split a block's rows by create, from index `first` on. All are None if `first` is None."""
-    placed: list[_Placed | None] = []
+    if first is None:
+        return [None] * len(creates)
+    placed: list[_Placed] = []
     for rows in creates:
-        if first is None:
-            placed.append(None)
-            continue
         end = first + len(rows)
         texts, values = block.texts[first:end], block.values[first:end]
         placed.append(_Placed(first_row=block.first_row + first, texts=texts, values=values))

@@ -405,13 +405,11 @@ class Loader:
                 return await self.look_at_end()
             if is_cut and may_be_far and end.filled is None:
                 return await self.look_at_end(last_row, near_rows=FIRST_ROWS)
-        end_row, is_end = header_row, False
-        if end is not None:
-            end_row, is_end = end.last_row, True
+        end_row = header_row if end is None else end.last_row
         extent = SheetExtent(
             header=header,
             last_row=end_row,
-            is_end=is_end,
+            is_end=end is not None,
             table_id=native.id,
             header_as_of=started,
             as_of=moment,

@@ -438,18 +438,18 @@ class Snapshot:
                     return False
                 continue
             known: list[RowPatch] = []
-            rows, new = list[int](), list[int]()
+            new: list[int] = []
             for patch in effect.rows:
                 if patch.row <= last_row:
                     known.append(patch)
-                    rows.append(patch.row)
                 elif patch.row in effect.before:
                     return False
                 else:
                     new.append(patch.row)
             if new and min(new) != last_row + 1:
                 return False  # other people's rows are in between
-            for patch, cells in zip(known, table.texts(rows) if rows else (), strict=True):
+            shown_rows = table.texts([patch.row for patch in known]) if known else ()
+            for patch, cells in zip(known, shown_rows, strict=True):
                 row, before = patch.row, effect.before.get(patch.row)
                 shown = _with_texts(cells, written[row]) if row in written else cells
                 is_moved = before is None and effect.is_inside  # rows below the table moved

@@ -98,8 +98,7 @@ class EncodedColumn:
             column: Column = _column.decode(raw)
             byte_count = size_of(column)
         else:
-            decoding = decode_in_parts(bytes(raw), PART_BYTES, self._max_bytes)
-            column, byte_count = yield from decoding
+            column, byte_count = yield from decode_in_parts(bytes(raw), PART_BYTES, self._max_bytes)
         self._raw = msgspec.Raw()  # it would keep the whole answer in memory
         return column[: _filled(column)], byte_count
 

@@ -79,11 +79,10 @@ class Export:
         encode: Callable[["Export", Sequence[int], Cells], Work[bytes]],
     ) -> Work[tuple[int, bytes]]:
         """Encode as many of the rows as fit into a block. Returns their number and the bytes."""
-        texts: Cells = {}
         while True:
             yield 2 * len(rows) * (1 + len(self.selected))
             pick = self.table.picker(rows)
-            texts = {
+            texts: Cells = {
                 column: pick(column_at(self.table.displayed, column)) for column in self.selected
             }
             characters = sum(sum(map(len, filter(None, cells))) for cells in texts.values())

@@ -186,10 +186,7 @@ class Catalogue:
             kept = contents.answers.get(way)  # another request may have made it in a thread
             return kept or contents.answers.keep(way, make(contents))
 
-        kept = contents.answers.get(way)
-        if kept is not None:
-            return kept
-        if contents.shares <= _MOST_SHARES_AT_ONCE:
+        if contents.shares <= _MOST_SHARES_AT_ONCE or contents.answers.get(way) is not None:
             return find_or_make()
         return await anyio.to_thread.run_sync(find_or_make, limiter=self._limiter)
 

@@ -461,9 +461,7 @@ def requests_of(
             formats += [{**row_formats, **new} if new else row_formats for new in own]
         requests.append((AppendedRows(rows=rows, formats=formats, table=plan.table), each))
     removed.sort(key=itemgetter(0))
-    for row, each in removed:
-        if row in plan.emptied:
-            requests.append((EmptiedRow(row=row), each))
+    requests += [(EmptiedRow(row=row), each) for row, each in removed if row in plan.emptied]
     for row, each in reversed(removed):
         if row in plan.emptied:
             continue

@@ -32,13 +32,7 @@ from gspread.http_client import HTTPClient
 from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
 from gateway.errors import SheetTooLarge, UpstreamRefusal
-from gateway.google.cells import (
-    PIECE_BYTES,
-    Spreadsheet,
-    checked_parts,
-    encoded_changes,
-    view_of,
-)
+from gateway.google.cells import PIECE_BYTES, Spreadsheet, checked_parts, encoded_changes, view_of
 from gateway.google.pipeline import Call
 from gateway.google.rendering import Limits, RawValues, read_rendering
 from gateway.google.sheets import (

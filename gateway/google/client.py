@@ -332,10 +332,7 @@ async def open_budgets(
 
 
 def assemble(
-    clients: Mapping[str, Client],
-    budgets: Mapping[str, Budget],
-    *,
-    turn_seconds: float | None,
+    clients: Mapping[str, Client], budgets: Mapping[str, Budget], *, turn_seconds: float | None
 ) -> Google:
     """Build the accounts and the pipeline from clients and budgets, by account name.
 

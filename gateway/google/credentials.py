@@ -126,9 +126,7 @@ def check_credentials(settings: GoogleSettings, environ: Mapping[str, str]) -> N
     allow_insecure = settings.allow_insecure_endpoint
     if settings.credentials is not None:
         load_service_account(
-            settings.credentials,
-            allow_insecure_endpoint=allow_insecure,
-            subject=settings.subject,
+            settings.credentials, allow_insecure_endpoint=allow_insecure, subject=settings.subject
         )
         return
     # The file that google-auth finds: named by its variable, or made by gcloud.

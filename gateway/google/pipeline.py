@@ -59,12 +59,7 @@ from gateway.errors import (
 )
 from gateway.google.quota import Budget
 from gateway.google.rendering import Limits
-from gateway.google.sheets import (
-    CallContext,
-    WriteTurn,
-    current_call_context,
-    in_call_context,
-)
+from gateway.google.sheets import CallContext, WriteTurn, current_call_context, in_call_context
 from gateway.google.translation import UNREADABLE, GoogleRefusal
 from gateway.google.wire import Answer
 from gateway.table.steps import Work

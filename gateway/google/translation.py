@@ -164,13 +164,7 @@ class Attempt:
         return "not_applied" if self.is_write else None
 
 
-FAILURES = (
-    GoogleRefusal,
-    TokenUnavailable,
-    AnswerTooLarge,
-    httpx2.HTTPError,
-    *UNREADABLE,
-)
+FAILURES = (GoogleRefusal, TokenUnavailable, AnswerTooLarge, httpx2.HTTPError, *UNREADABLE)
 
 
 def translated(error: Exception, attempt: Attempt) -> GatewayError:

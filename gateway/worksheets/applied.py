@@ -17,13 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
-from gateway.errors import (
-    GatewayError,
-    HeaderChanged,
-    RowNumberUnknown,
-    RowsMoved,
-    UpstreamRefusal,
-)
+from gateway.errors import GatewayError, HeaderChanged, RowNumberUnknown, RowsMoved, UpstreamRefusal
 from gateway.google.sheets import Block, NativeTable, Render, Sheets, SheetView, Value
 from gateway.table import a1
 from gateway.table.header import Header
@@ -135,11 +129,7 @@ class AppliedReader:
             if creates:
                 first_row = plan.after_row + 1 if plan.is_end else 0
                 header, placed = await self._located(
-                    worksheet,
-                    creates,
-                    first_row,
-                    sheet_id=plan.sheet_id,
-                    table_id=plan.table.id,
+                    worksheet, creates, first_row, sheet_id=plan.sheet_id, table_id=plan.table.id
                 )
             is_lost = view is None
             found = await build(_read(sent, header, blocks, beside, placed=placed, is_lost=is_lost))
@@ -432,12 +422,7 @@ def _read(
 
 
 def _results(
-    planned: Planned,
-    before: Header,
-    after: Header,
-    at: _Placed | None,
-    seen: Seen,
-    is_lost: bool,
+    planned: Planned, before: Header, after: Header, at: _Placed | None, seen: Seen, is_lost: bool
 ) -> Work[Results]:
     """Return the result rows of one write, in the order of its answer.
 

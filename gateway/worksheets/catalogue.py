@@ -39,12 +39,7 @@ from gateway.table import a1
 from gateway.table.column_types import UNKNOWN, ColumnType, SeenCell, column_type
 from gateway.table.header import DEFAULT_LAYOUT, Header, Layout
 from gateway.table.texts import composed
-from gateway.worksheets.access import (
-    DEFAULT_LAYOUTS,
-    Layouts,
-    WorksheetId,
-    worksheet_not_found,
-)
+from gateway.worksheets.access import DEFAULT_LAYOUTS, Layouts, WorksheetId, worksheet_not_found
 from gateway.worksheets.answers import Answers, Encoded, Freshness
 from gateway.worksheets.loader import SingleFlight, header_of
 

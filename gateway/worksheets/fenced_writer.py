@@ -88,20 +88,8 @@ from gateway.worksheets.idempotency import (
 from gateway.worksheets.loader import end_in
 from gateway.worksheets.looks import look_again, look_at_forms, look_at_rows
 from gateway.worksheets.open_writes import OpenWrites
-from gateway.worksheets.planning import (
-    FRESH_LOOK_SECONDS,
-    Plan,
-    Planned,
-    Planner,
-    needs_types,
-)
-from gateway.worksheets.refusal import (
-    SHEET_WIDE,
-    explain,
-    explaining,
-    other_tab,
-    undecided,
-)
+from gateway.worksheets.planning import FRESH_LOOK_SECONDS, Plan, Planned, Planner, needs_types
+from gateway.worksheets.refusal import SHEET_WIDE, explain, explaining, other_tab, undecided
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import WriteLock
 from gateway.worksheets.snapshot import DISPLAYED, TYPED, is_same
@@ -722,9 +710,5 @@ def _above_filled(plan: Plan, end: SheetEnd | None, table_id: str, *, may_insert
     if not may_insert:
         return replace(plan, is_end=False)
     return replace(
-        plan,
-        is_end=True,
-        filled=end.filled,
-        beside=end.beside,
-        fresh_seconds=FRESH_LOOK_SECONDS,
+        plan, is_end=True, filled=end.filled, beside=end.beside, fresh_seconds=FRESH_LOOK_SECONDS
     )

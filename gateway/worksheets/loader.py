@@ -137,11 +137,7 @@ class Loader:
         """
 
     async def displayed(
-        self,
-        known: Snapshot | None = None,
-        *,
-        sheet_id: int | None = None,
-        is_now: bool = False,
+        self, known: Snapshot | None = None, *, sheet_id: int | None = None, is_now: bool = False
     ) -> tuple[Snapshot, SheetExtent]:
         """Read all displayed rows as a snapshot, and the last row for appends. Costs 1 read.
 
@@ -195,11 +191,7 @@ class Loader:
         return snapshot, extent
 
     async def typed(
-        self,
-        known: Snapshot | None = None,
-        *,
-        sheet_id: int | None = None,
-        is_now: bool = False,
+        self, known: Snapshot | None = None, *, sheet_id: int | None = None, is_now: bool = False
     ) -> TypedRead:
         """Read the typed values of all cells, by `sheet_id` unless None. Costs 1 read.
 
@@ -465,10 +457,7 @@ class Loader:
         check_names(header)
         blank: list[list[str]] = [[] for _ in range(len(window.rows) - len(found.texts))]
         return replace(
-            window,
-            header=header,
-            rows=[*found.texts, *blank],
-            values=[*found.values, *blank],
+            window, header=header, rows=[*found.texts, *blank], values=[*found.values, *blank]
         )
 
     async def _displayed_window(self, span: RowSpan) -> Window:

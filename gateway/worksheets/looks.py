@@ -10,13 +10,7 @@ Rules
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gateway.errors import (
-    LookOutdated,
-    RowNotFound,
-    SheetTooLarge,
-    UpstreamRefusal,
-    WriteTooLarge,
-)
+from gateway.errors import LookOutdated, RowNotFound, SheetTooLarge, UpstreamRefusal, WriteTooLarge
 from gateway.google.sheets import (
     Detail,
     Render,

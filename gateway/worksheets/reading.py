@@ -315,10 +315,7 @@ class AdaptiveTtl:
     """Computes the TTL of cached rows from the demand and the read quota. A TTL of 0 stays 0."""
 
     def __init__(
-        self,
-        ttl_seconds: float,
-        read_budget: ReadBudget,
-        demands: Callable[[], Iterable[Demand]],
+        self, ttl_seconds: float, read_budget: ReadBudget, demands: Callable[[], Iterable[Demand]]
     ) -> None:
         self._least_seconds = ttl_seconds
         self._read_budget = read_budget

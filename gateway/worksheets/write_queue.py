@@ -39,12 +39,7 @@ from gateway.errors import (
     ShuttingDown,
     WriteOutcomeUnknown,
 )
-from gateway.google.sheets import (
-    Beneficiaries,
-    CallContext,
-    current_call_context,
-    in_call_context,
-)
+from gateway.google.sheets import Beneficiaries, CallContext, current_call_context, in_call_context
 from gateway.settings.model import WriteSettings
 from gateway.telemetry.events import current_event, request_failed
 from gateway.worksheets.access import WorksheetId
@@ -161,11 +156,7 @@ class BoundedQueue(Generic[W]):
     def join(self, waiting: W) -> None:
         """Add a write at the end. Raises QueueFull."""
         key_id, size = waiting.key_id, waiting.write.memory_bytes
-        limits = (
-            (self._rows, waiting.write.row_count),
-            (self._memory, size),
-            (self._of_all, size),
-        )
+        limits = ((self._rows, waiting.write.row_count), (self._memory, size), (self._of_all, size))
         for number, (limit, amount) in enumerate(limits):
             if not limit.take(key_id, amount):
                 for taken, taken_amount in limits[:number]:

@@ -168,12 +168,9 @@ class SpreadsheetProperties(msgspec.Struct, rename="camel", frozen=True):
     time_zone: str = ""
 
 
-NAMELESS = SpreadsheetProperties()
-
-
 class Spreadsheet(msgspec.Struct):
     sheets: tuple[Sheet, ...]
-    properties: SpreadsheetProperties = NAMELESS
+    properties: SpreadsheetProperties = SpreadsheetProperties()
 
     def with_data(self, count: int) -> Sequence[Sheet]:
         """Return the worksheets that have cells in the answer, in tab order.

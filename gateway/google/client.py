@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import google.auth
@@ -194,7 +195,7 @@ class Gspread(HTTPClient):
         # super().__init__ would open a session of requests.
         self._endpoint = endpoint
 
-    def request(  # type: ignore[override]  # gspread takes any response that has json()
+    def request(
         self,
         method: str,
         endpoint: str,
@@ -203,7 +204,7 @@ class Gspread(HTTPClient):
         json: Mapping[str, Any] | None = None,
         files: FileType = None,
         headers: Mapping[str, str] | None = None,
-    ) -> "_Built":
+    ) -> Any:
         if not endpoint.startswith(f"{SPREADSHEETS_API_V4_BASE_URL}/") or files is not None:
             raise ValueError("only URLs of the Sheets API are allowed")
         message = Message(
@@ -213,17 +214,8 @@ class Gspread(HTTPClient):
             content=data if json is None else msgspec.json.encode(json),
             headers={**(headers or {}), **({} if json is None else _JSON)},
         )
-        return _Built(message)
-
-
-@dataclass(frozen=True)
-class _Built:
-    """Response for gspread, whose methods return the value of `json()`."""
-
-    message: Message
-
-    def json(self) -> Message:
-        return self.message
+        # gspread's methods return the value of `json()`.
+        return SimpleNamespace(json=lambda: message)
 
 
 SIGN_IN_SECONDS = 5.0

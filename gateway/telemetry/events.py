@@ -417,16 +417,18 @@ def serving(
     accounts: Sequence[str],
 ) -> None:
     """Log that the gateway serves requests. The level is warning if no valid key exists."""
-    write = log.info if key_count else log.warning
-    write(
-        "serving",
-        version=version,
-        configuration=configuration,
-        listeners=listeners,
-        key_store=key_store,
-        keys=key_count,
-        accounts=accounts,
-    )
+    members: dict[str, object] = {
+        "version": version,
+        "configuration": configuration,
+        "listeners": list(listeners),
+        "key_store": key_store,
+        "keys": key_count,
+        "accounts": list(accounts),
+    }
+    if key_count:
+        log.info("serving", **members)
+    else:
+        log.warning("serving", **members)
 
 
 def stopping(signal_name: str | None, requests: int) -> None:

@@ -263,7 +263,7 @@ def operation_parameters(place: Place, kinds: Sequence[RequestKind]) -> Sequence
     headers = [_PREFERENCES[name] for name in _PREFERENCES if name in preferences]
     if "GET" in rows[0].methods:
         headers.append("IfNoneMatch")
-    elif rows[0].kind != "refresh":
+    elif rows[0].is_write:
         headers += ["IdempotencyKey", *(["IfMatch"] if rows[0].path == "row" else [])]
     return [*query, *_shared(*headers)]
 

@@ -217,11 +217,13 @@ def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetVie
         column_types=column_types,
         column_options=column_options,
         tables=tuple(map(_native, sheet.tables)),
-        protections=tuple(
+        protections=[
             Protection(area=each.range.area, has_exceptions=bool(each.unprotected_ranges))
             for each in sheet.protected_ranges
             if not (each.warning_only or each.requesting_user_can_edit)
-        ),
+        ]
+        if sheet.protected_ranges
+        else (),
     )
 
 

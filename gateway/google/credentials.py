@@ -201,7 +201,9 @@ def _endpoint_problems(info: Mapping[str, Any], allow_insecure_endpoint: bool) -
 def _read_file(name: str, path: Path) -> _CredentialsFile:
     try:
         with open_regular(path) as opened:
-            mode = os.fstat(opened.fileno()).st_mode  # even if `path` was replaced
+            mode = os.fstat(
+                opened.fileno()
+            ).st_mode  # of the opened file, even if path was replaced
             content = opened.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError as error:
         mend = f"Correct {name}, or put the file there: {DOWNLOAD}."

@@ -324,7 +324,10 @@ def _may_end_rows(change: RowChange, end: EndRule) -> bool:
     """True if the changed row might not be a record now, so that the last record is another row."""
     if "" in change.values.values():
         return True
-    falses = {at for at, value in change.values.items() if value is False}
+    falses = set[int]()
+    for at, value in change.values.items():
+        if value is False:
+            falses.add(at)
     if not falses:
         return False
     left = [["" if at in falses else text] for at, text in enumerate(change.displayed)]
@@ -512,10 +515,13 @@ def _keep(
     if removed and (last is None or max(removed) >= last.last_row):
         cache.forget()  # the rows above the removed last row may be blank
         last = None
-    new = [at for at in placed if at is not None] if plan.table.id == view.table.id else []
-    last_row = max((at.first_row + len(at.texts) - 1 for at in new), default=0)
-    is_appended = not plan.table.id and plan.filled is None
-    if is_appended and new and new[0].first_row == plan.after_row + 1:
+    last_row = 0
+    first_row = 0
+    for at in placed:
+        if at is not None and plan.table.id == view.table.id:
+            first_row = first_row or at.first_row
+            last_row = max(last_row, at.first_row + len(at.texts) - 1)
+    if first_row == plan.after_row + 1 and not plan.table.id and plan.filled is None:
         # Google appends below all filled rows, including rows that display nothing.
         cache.unfilled_until = sent_seconds + cache.ttl_seconds
     forms = None
@@ -523,12 +529,13 @@ def _keep(
         end = replace(view, blocks=[view.blocks[0], view.blocks[-1]])
         forms = forms_in(end, last_row, block_count=2)
     cache.seen_sheet(view, sent_seconds, forms=forms, header=header)
-    is_end = bool(last_row)
-    if last is not None and not last_row:
-        last_row = header.row
-        if last.table_id == view.table.id:  # the last row or a row above it
-            last_row, is_end = max(last_row, last.last_row - len(removed)), last.is_end
-    if last_row:
+    if last_row or last is not None:
+        is_end = bool(last_row) or (last is not None and last.is_end)
+        is_same = last is not None and last.table_id == view.table.id
+        if not last_row and not is_same:
+            last_row, is_end = header.row, False
+        elif last is not None and not last_row:  # the last row or a row above it
+            last_row = max(header.row, last.last_row - len(removed))
         extent = SheetExtent(
             header=header,
             last_row=last_row,

@@ -190,20 +190,24 @@ def request_of(worksheet: WorksheetId, plan: Plan, forms: SheetForms | None) -> 
     below have no formats. Otherwise the formats would make the answer large.
     """
     table, row_formats = plan.table, dict[int, NumberFormat]()
-    created = [each.created for each in plan.writes if each.created]
-    new_rows = [each.rows for each in created]
-    count, is_small = sum(map(len, new_rows)), bool(table.id)
+    is_small, are_in_place, has_changes = bool(table.id), True, False
+    new_rows: list[Sequence[list[Stored]]] = []
+    for each in plan.writes:
+        has_changes = has_changes or bool(each.changes)
+        if each.created is not None:
+            new_rows.append(each.created.rows)
+            are_in_place = are_in_place and not each.created.formats
+    count = sum(map(len, new_rows))
     if count and forms is not None:
         is_small = is_small or forms.is_plain
         width = len(plan.header.cells)
         columns = range(table.first_column, min(width, table.end_column or width))
         yield len(forms.formats)
-        if not forms.are_in_place or any(each.formats for each in created):
+        if not (are_in_place and forms.are_in_place):
             row_formats = {at: form for at, form in forms.formats.items() if at in columns}
     changes, owners = yield from requests_of(plan, row_formats)
     is_above = plan.filled is not None
     end = plan.after_row if plan.is_end else max(plan.after_row, table.last_row)
-    has_changes = any(each.changes for each in plan.writes)
     request = Request(
         plan=plan,
         new_rows=new_rows,
@@ -223,8 +227,10 @@ def shown_around(
     """Add the A1 ranges of Google's answer to a request. `around` has texts by row number."""
     plan, title, count = request.plan, worksheet.title, sum(map(len, request.new_rows))
     edges: Sequence[Edge] = ()
-    if any(each.write.rows is None for each in plan.writes):
-        edges = yield from edges_of(plan.writes, plan.emptied, around)
+    for each in plan.writes:
+        if each.write.rows is None:
+            edges = yield from edges_of(plan.writes, plan.emptied, around)
+            break
     header_row, after_row = plan.header.row, plan.after_row
     ranges = [a1.row_range(title, header_row, header_row + request.has_forms)]
     shown: Sequence[Asked | Edge] = [*request.asked, *edges]
@@ -274,9 +280,16 @@ def note_unchanged(
     worksheet: Worksheet, planned: Iterable[Planned], outcomes: Iterable[Outcome], look: RowLook
 ) -> None:
     """Record rows that an update leaves unchanged as seen by clients, for monotonic reads."""
-    results = (outcome for outcome in outcomes if not isinstance(outcome, Exception))
-    slots = chain(*(each.slots for each in planned), *results)
-    before = {slot.row: look.rows[slot.row] for slot in slots if isinstance(slot, Written)}
+    answered: list[Written | RowChange | int] = []
+    for each in planned:
+        answered += each.slots
+    for outcome in outcomes:
+        if not isinstance(outcome, Exception):
+            answered += outcome
+    before: dict[int, Sequence[str]] = {}
+    for slot in answered:
+        if isinstance(slot, Written):
+            before[slot.row] = look.rows[slot.row]
     if before:
         patches = [RowPatch(row=row, texts={}) for row in sorted(before)]
         worksheet.written(Effect(header=look.header, rows=patches, before=before))
@@ -373,8 +386,10 @@ def edges_of(
     `around` are the texts of the rows next to the removed rows, by row number. Returns an empty
     list if no row is removed, or if a row is emptied because it is the last row of the grid.
     """
-    removed = {row for each in writes for row in each.removed}
-    gone = {row for each in writes for row in each.removed_rows}
+    removed, gone = set[int](), set[int]()
+    for each in writes:
+        removed |= each.removed.keys()
+        gone.update(each.removed_rows)
     if emptied or not gone:  # no other row is left, or no row is removed
         return []
     written = gone.union(change.row for each in writes for change in each.changes)
@@ -443,7 +458,8 @@ def requests_of(
                 )
                 cells = WrittenCells(row=change.row, column=at, values=values, formats=new_formats)
                 requests.append((cells, each))
-        removed += [(row, each) for row in each.removed]
+        for row in each.removed:
+            removed.append((row, each))
         if each.created is not None and plan.table.id and appended:
             appended[0][1].append(each.created)
         elif each.created is not None:
@@ -452,16 +468,21 @@ def requests_of(
         requests += yield from _insertion(plan, plan.filled)
         appended = []
     for each, parts in appended:
-        rows = [*chain.from_iterable(part.rows for part in parts)]
+        rows: list[list[Stored]] = []
         formats: list[Mapping[int, NumberFormat]] = []
-        has_formats = row_formats or any(part.formats for part in parts)
+        has_formats = bool(row_formats)
+        for part in parts:
+            rows += part.rows
+            has_formats = has_formats or bool(part.formats)
         for part in parts if has_formats else ():
             yield len(part.rows) + len(row_formats) * len(part.formats)
             own = part.formats or [row_formats] * len(part.rows)
             formats += [{**row_formats, **new} if new else row_formats for new in own]
         requests.append((AppendedRows(rows=rows, formats=formats, table=plan.table), each))
     removed.sort(key=itemgetter(0))
-    requests += [(EmptiedRow(row=row), each) for row, each in removed if row in plan.emptied]
+    for row, each in removed:
+        if row in plan.emptied:
+            requests.append((EmptiedRow(row=row), each))
     for row, each in reversed(removed):
         if row in plan.emptied:
             continue
@@ -544,8 +565,9 @@ def sendings_of(plan: Plan, *, is_shared: bool) -> Mapping[int, Sending]:
     removals store the rows that they change.
     """
     sendings: dict[int, Sending] = {}
-    first_row = plan.after_row + 1 if plan.is_end else 0
-    left = sum(len(planned.created.rows) for planned in plan.writes if planned.created)
+    first_row, left = plan.after_row + 1 if plan.is_end else 0, 0
+    for planned in plan.writes:
+        left += len(planned.created.rows) if planned.created else 0
     for planned in plan.writes:
         new = planned.created.rows if planned.created else ()
         changes = planned.removed_rows if is_shared else planned.changes or planned.is_exclusive

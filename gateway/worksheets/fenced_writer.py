@@ -215,9 +215,15 @@ class FencedWriter:
         is_single, earlier = self._lock is None, self._open_writes
         if earlier.open or not is_single:
             refusals = await earlier.refusals(worksheet, writes)
-        outcomes: dict[int, Outcome] = {at: each for at, each in enumerate(refusals) if each}
-        left = {index: write for index, write in enumerate(writes) if index not in outcomes}
-        is_typed = any(write.is_typed for write in writes)
+        outcomes: dict[int, Outcome] = {}
+        left: dict[int, Write] = {}
+        is_typed = False
+        for index, (write, refusal) in enumerate(zip(writes, refusals, strict=True)):
+            is_typed = is_typed or write.is_typed
+            if refusal is None:
+                left[index] = write
+            else:
+                outcomes[index] = refusal
         error: GatewayError | None = None
         met: Counter[_Again] = Counter()
         is_first, is_one_by_one = True, False
@@ -329,6 +335,10 @@ class FencedWriter:
         inserted above filled-down rows. `may_insert` is False after Google refused to insert them.
         """
         cache, first = worksheet.header, next(iter(writes.values()))
+        removes, has_types, has_open_values = first.rows is None, False, False
+        for each in writes.values():
+            has_types = has_types or each.is_typed
+            has_open_values = has_open_values or (each.is_typed and each.has_open_values)
         if isinstance(first.selector, Append):
             extent, sheet_id = cache.fresh(), cache.fresh_sheet()
             end: SheetEnd | None = None
@@ -361,13 +371,10 @@ class FencedWriter:
             )
             return _above_filled(plan, end, extent.table_id, may_insert=may_insert)
         await self._fences.find_earlier(worksheet.id.spreadsheet)
-        typed = [each for each in writes.values() if each.is_typed]
-        has_open_values = any(each.has_open_values for each in typed)
         if isinstance(first.selector, ByNumber):
-            removes = first.rows is None
             rows = sorted({row for write in writes.values() for row in write.numbers})
             around = AROUND if removes else 0
-            detail = Detail.VALUES if typed else Detail.TEXTS
+            detail = Detail.VALUES if has_types else Detail.TEXTS
             if has_open_values:
                 detail = Detail.FORMS
             look = await look_at_rows(self._sheets, worksheet, rows, around=around, detail=detail)
@@ -557,7 +564,9 @@ class FencedWriter:
         except (InternalError, RecordsUnavailable) as error:
             refused = dict.fromkeys(noted, error)
         else:
-            refused = {at: in_progress() for at, each in noted.items() if each.identity in twins}
+            for index, each in noted.items() if twins else ():
+                if each.identity in twins:
+                    refused[index] = in_progress()
         writes = [each for each in plan.writes if each.index not in refused]
         left = [each for index, each in noted.items() if index not in refused]
         has_changes = any(each.updated or each.removed or each.is_exclusive for each in left)

@@ -159,7 +159,10 @@ async def _look(
     check_names(header)
     if len(rows) > 1 and sum(map(len, shown.values())) > MAX_TARGET_CELLS:
         raise _too_large(is_row=False)
-    displayed = {row: shown[row] for row in found if row in shown}
+    displayed, around_rows = dict[int, Sequence[str]](), {**shown}
+    for row in found:
+        if row in shown:
+            displayed[row] = around_rows.pop(row)
     values = look.values if has_values else {}
     worksheet.saw(header, shown, values)
     return replace(
@@ -167,7 +170,7 @@ async def _look(
         last_record=_last_record(header.end, shown, look.values),
         rows=displayed,
         missing=frozenset(rows) - displayed.keys(),
-        around={row: texts for row, texts in shown.items() if row not in displayed},
+        around=around_rows,
         values=values,
     )
 

@@ -270,7 +270,10 @@ class Effect:
     @cached_property
     def cell_count(self) -> int:
         """Number of written cells plus the earlier cells of their rows, as a measure of work."""
-        return sum(map(len, self.before.values())) + sum(len(each.texts) for each in self.rows)
+        count = sum(map(len, self.before.values()))
+        for patch in self.rows:
+            count += len(patch.texts)
+        return count
 
 
 def texts_of(effects: Sequence[Effect]) -> Mapping[int, Mapping[int, str]]:
@@ -416,8 +419,9 @@ class Snapshot:
     def _fits(self, effects: Sequence[Effect], seen: int) -> Work[bool]:
         """True if the rows show the first `seen` writes, and have rows that later writes remove."""
         table = self.table
-        if any(effect.header.cells != table.header.cells for effect in effects):
-            return False
+        for effect in effects:
+            if effect.header.cells != table.header.cells:
+                return False
         if seen:
             yield sum(effect.cell_count for effect in effects[:seen])
             if not self.shows(table.header, texts_of(effects[:seen])):
@@ -438,18 +442,18 @@ class Snapshot:
                     return False
                 continue
             known: list[RowPatch] = []
-            new: list[int] = []
+            rows, new = list[int](), list[int]()
             for patch in effect.rows:
                 if patch.row <= last_row:
                     known.append(patch)
+                    rows.append(patch.row)
                 elif patch.row in effect.before:
                     return False
                 else:
                     new.append(patch.row)
             if new and min(new) != last_row + 1:
                 return False  # other people's rows are in between
-            shown_rows = table.texts([patch.row for patch in known]) if known else ()
-            for patch, cells in zip(known, shown_rows, strict=True):
+            for patch, cells in zip(known, table.texts(rows) if rows else (), strict=True):
                 row, before = patch.row, effect.before.get(patch.row)
                 shown = _with_texts(cells, written[row]) if row in written else cells
                 is_moved = before is None and effect.is_inside  # rows below the table moved

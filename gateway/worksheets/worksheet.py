@@ -224,7 +224,12 @@ class Worksheet:
 
     @property
     def byte_count(self) -> int:
-        return sum(rows.byte_count for rows in {rows for rows, _ in self.blocks.values()})
+        total, last = 0, None
+        for rows, _ in self.blocks.values():
+            if rows is not last:
+                total += rows.byte_count
+            last = rows
+        return total
 
     def containing(self, part: Part) -> Rows | None:
         """Return the newest cached rows of any age that contain `part`, or None."""
@@ -240,8 +245,11 @@ class Worksheet:
         return newest.cut(part) if is_older else latest
 
     def snapshots(self) -> list[Snapshot]:
-        found = (rows for rows, _ in self.blocks.values() if isinstance(rows, Snapshot))
-        return [*dict.fromkeys(found)]
+        found: list[Snapshot] = []
+        for rows, _ in self.blocks.values():
+            if isinstance(rows, Snapshot) and rows not in found:
+                found.append(rows)
+        return found
 
     def read(self, part: Part, base: Snapshot | None = None) -> SingleFlight[Part, Rows]:
         """Return the running read of `part`, or start a new read.
@@ -571,9 +579,9 @@ class Worksheet:
         if answered is not None:
             may_lag = both.lags(answered)
         else:  # without earlier typed values, assume a lag if rows were served
-            may_lag = self._lost >= 0 or any(
-                isinstance(rows, Window) and landed > began for rows, landed in self.blocks.values()
-            )
+            may_lag = self._lost >= 0
+            for rows, landed in self.blocks.values():
+                may_lag = may_lag or (isinstance(rows, Window) and landed > began)
         if not may_lag:
             return began, both
         later = await loader.with_types(displayed, await loader.typed(sheet_id=sheet_id))

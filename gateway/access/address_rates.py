@@ -15,6 +15,7 @@ from gateway.gcra import Gcra, rate_limit
 
 DEFAULT_PER_MINUTE = 20
 MAX_KEPT = 10_000
+_NETWORK_BYTES = 8
 _MAPPED = b"\0" * 10 + b"\xff\xff"
 """Prefix of an IPv4-mapped IPv6 address, as on a dual-stack socket."""
 
@@ -55,4 +56,4 @@ def network_of(address: str) -> str:
         return address
     if packed.startswith(_MAPPED):
         return socket.inet_ntoa(packed[len(_MAPPED) :])
-    return socket.inet_ntop(socket.AF_INET6, packed[:8].ljust(16, b"\0"))
+    return socket.inet_ntop(socket.AF_INET6, packed[:_NETWORK_BYTES].ljust(16, b"\0"))

@@ -32,6 +32,7 @@ _OF_VISITOR = frozenset(
     {"missing-input-response", "invalid-input-response", "timeout-or-duplicate"}
 )
 """Cloudflare's error codes for an invalid token. Other codes are faults of the gateway."""
+_RETRY_SECONDS = 10
 
 
 class _Verdict(msgspec.Struct):
@@ -90,7 +91,7 @@ _FAILED = (
 
 
 def unavailable() -> ChallengeUnavailable:
-    return ChallengeUnavailable(retry_after_seconds=10)
+    return ChallengeUnavailable(retry_after_seconds=_RETRY_SECONDS)
 
 
 @asynccontextmanager

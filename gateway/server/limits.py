@@ -97,6 +97,7 @@ class Edge:
 ERROR = "gateway.refusal"
 """Key of the error in the ASGI scope of a refused request."""
 _KEPT_HEADERS = frozenset({b"accept", b"origin", b"x-request-id"})
+_MAX_PATH_LENGTH = 200
 _URL_ERRORS = (httptools.HttpParserInvalidURLError, UnicodeDecodeError)
 
 
@@ -112,7 +113,7 @@ def refusal_scope(
     kept = [(name, value) for name, value in headers if name in _KEPT_HEADERS]
     if not any(name == b"origin" for name, _ in kept):
         kept.append((b"origin", b"null"))
-    path = url.partition(b"?")[0].partition(b"#")[0][:200]
+    path = url.partition(b"?")[0].partition(b"#")[0][:_MAX_PATH_LENGTH]
     raw_path = path if path.startswith(b"/") else b"/"
     return {
         "type": "http",

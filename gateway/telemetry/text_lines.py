@@ -25,6 +25,7 @@ _REQUEST_MEMBERS = (
 """Members that the line of a request can have, in this order."""
 _COLUMNS = frozenset({"event", "level", "timestamp", "exception"})
 """Members that are not written as `name=value`."""
+_FIRST_FAILURE = 400
 _SUBJECT_WIDTH = 32
 _DIM, _RED, _GREEN, _YELLOW = 2, 31, 32, 33
 """ANSI codes. The colours repeat information that is also in the text."""
@@ -40,7 +41,7 @@ def text_line(members: Mapping[str, Any], *, is_coloured: bool) -> str:
         status = members["status"]
         mark, colour = str(status or "-"), _STATUS_COLOURS.get(status // 100, _RED)
         subject = f"{members['method']} {members['path']}"
-        has_failed = not status or status >= 400
+        has_failed = not status or status >= _FIRST_FAILURE
         names = [*_REQUEST_MEMBERS, *(["id"] if has_failed else [])]
         shown = [name for name in names if members.get(name)]
     else:

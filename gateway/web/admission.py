@@ -266,6 +266,8 @@ LONGEST_TITLE = 256
 _CREDENTIAL_HEADERS = frozenset((*KEY_HEADERS, *SPREADSHEET_HEADERS, b"origin"))
 """Headers that can change the rights of a read, and so are part of the cache key."""
 
+_DIGEST_BYTES = 16
+
 
 class CachedCaller(NamedTuple):
     """Cache entry: an authorised caller and worksheet.
@@ -305,7 +307,7 @@ class AuthCache:
         for name, values in head.lines.items():
             if name in _CREDENTIAL_HEADERS:
                 parts += (name, b"\0".join(values))
-        key = blake2b(b"\n".join(parts), digest_size=16).digest()
+        key = blake2b(b"\n".join(parts), digest_size=_DIGEST_BYTES).digest()
         found = self._kept.get(key)
         is_valid = found is not None and self.timer() < found.until_seconds
         return key, found if is_valid else None

@@ -49,8 +49,10 @@ PART_BYTES = 65_536
 RAW = "raw"
 """Value of the parameter `formulas` for CSV without apostrophes before formulas."""
 _TEXTS = frozenset({str, type(None)})
+_EXPOSED = "Content-Disposition"
 _CONTENT_TYPES = {"csv": CSV_TEXT, "ndjson": NDJSON_TEXT, "json": JSON_TEXT}
 _NOT_IN_FILE_NAMES = re.compile(r"[^ !#$&()+,\-.0-9=@A-Z\[\]^_`a-z{}~]")
+_LONGEST_FILE_NAME = 100
 
 
 class ExportAsked(msgspec.Struct, frozen=True):
@@ -144,7 +146,7 @@ def exported(request: Request, target: Target, asked: Asked, export: Export) -> 
         "Content-Type": _CONTENT_TYPES[parsed.format],
         "X-Total-Count": str(export.total),
         # `Frame` adds a line with the headers of all answers; only exports have a file name.
-        "Access-Control-Expose-Headers": "Content-Disposition",
+        "Access-Control-Expose-Headers": _EXPOSED,
     }
     if parsed.format == "csv":
         headers["Content-Disposition"] = disposition(target.worksheet.title, ".csv")
@@ -262,7 +264,7 @@ def _json_block(
 
 def disposition(title: str, suffix: str) -> str:
     """Return `Content-Disposition` (RFC 6266) for a file that is named after the title."""
-    name = title[:100] + suffix
+    name = title[:_LONGEST_FILE_NAME] + suffix
     plain = _NOT_IN_FILE_NAMES.sub("_", name)
     extended = "" if plain == name else f"; filename*=UTF-8''{urllib.parse.quote(name, safe='')}"
     return f'attachment; filename="{plain}"{extended}'

@@ -42,6 +42,7 @@ EXPOSED = (
 )
 METHODS = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"
 """Methods that CORS allows at all paths, so that pages can read a 405."""
+PREFLIGHT_SECONDS = 86_400
 
 ANY_PROGRAM = [(b"vary", b"Origin")]
 """CORS lines of answers to requests without `Origin`."""
@@ -59,7 +60,7 @@ _HEADERS_ASKED = b"access-control-request-headers"
 _FOR_PREFLIGHTS = [
     _ANY_ORIGIN,
     (b"access-control-allow-methods", METHODS.encode("ascii")),
-    (b"access-control-max-age", b"86400"),
+    (b"access-control-max-age", b"%d" % PREFLIGHT_SECONDS),
     (b"vary", b"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"),
 ]
 

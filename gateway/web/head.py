@@ -26,6 +26,7 @@ HEAD = "gateway.head"
 _LINE_BYTES = 4
 """Bytes of a header line besides name and value: colon, blank, CR and LF."""
 _ROW = re.compile(r"[1-9][0-9]{0,7}")
+_ANY = "*"
 _TAG = re.compile(r'(W/)?("[\x21\x23-\x7e\x80-\xff]*")')
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.?)*"?')
 """A quoted string, or the rest of the text after an unclosed quote."""
@@ -87,7 +88,7 @@ def read_condition(head: Head) -> IfMatch | None:
             raise _not_evaluated("If-Unmodified-Since")
         return None
     given = _given(head, b"if-match")
-    if given == "*":
+    if given == _ANY:
         return IfMatch(tags=None)
     return IfMatch(tags=frozenset(tag for weak, tag in _listed(given) if not weak))
 
@@ -97,7 +98,7 @@ def is_known(head: Head, tag: str) -> bool:
     if b"if-none-match" not in head.lines:
         return False
     given = _given(head, b"if-none-match")
-    if given in ("*", tag):
+    if given in (_ANY, tag):
         return True
     strong = tag.removeprefix("W/")
     return any(strong == known for _, known in _listed(given))

@@ -23,6 +23,7 @@ _LONGEST_KEPT = 512
 _WEIGHT = re.compile(r"q=([01](?:\.[0-9]{0,3})?)")
 _NAMED = {CSV: "csv", NDJSON: "ndjson"}
 _JSON_RANGES = (JSON, "application/*", "*/*")
+_GZIP, _IDENTITY = "gzip", "identity"
 
 
 def accepted_format(accept: Sequence[bytes]) -> str:
@@ -60,8 +61,8 @@ def _is_preferred_to_json(weight: float, weights: Mapping[str, float]) -> bool:
 
 def _gzip(given: bytes) -> bool:
     weights = _weights(given)
-    weight = weights.get("gzip", 0.0)
-    return weight > 0 and weight >= weights.get("identity", 0.0)
+    weight = weights.get(_GZIP, 0.0)
+    return weight > 0 and weight >= weights.get(_IDENTITY, 0.0)
 
 
 _kept_format = lru_cache(_KEPT)(_format)

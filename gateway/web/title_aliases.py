@@ -39,6 +39,7 @@ _MAX_WEIGHED = 8
 """Maximum number of titles in the slow comparison, after a fast comparison of all titles."""
 _LIKE = 0.6
 """Minimum similarity of a suggested title, from 0.0 to 1.0, as in difflib."""
+_KEPT = 64
 
 _Place = tuple[WorksheetId, frozenset[str] | None]
 
@@ -98,7 +99,7 @@ def not_found_by(target: Target, error: WorksheetNotFound) -> WorksheetNotFound:
     return worksheet_not_found(target.worksheet, error.titles, hint)
 
 
-@lru_cache(64)  # many requests can ask for the same title at once
+@lru_cache(_KEPT)  # many requests can ask for the same title at once
 def near_titles(title: str, visible: tuple[str, ...]) -> Sequence[str]:
     """Return at most `MAX_NAMED` visible titles that are similar to the title, ignoring case."""
     matchers = {

@@ -40,6 +40,7 @@ from gateway.telemetry.redaction import unquoted
 E = TypeVar("E", bound=BaseException)
 
 LIBRARY_PAGE = "https://console.cloud.google.com/apis/library/sheets.googleapis.com"
+UNAUTHENTICATED = 401
 FIRST_FAILURE = 500
 TOLERATED_SECONDS = 30.0
 """Maximum difference of the clocks without a warning. Google accepts about 5 minutes."""
@@ -303,7 +304,7 @@ def _account_words(refusal: GoogleRefusal, context: CheckContext) -> str:
     if known:
         template = _BY_REASON[known[0]]
     else:
-        template = _REVOKED if refusal.status == 401 else _BAD_ACCOUNT
+        template = _REVOKED if refusal.status == UNAUTHENTICATED else _BAD_ACCOUNT
     reasons = ", ".join(sorted(refusal.reasons)) or f"HTTP {refusal.status}"
     return template.format(who=context.who, reasons=reasons)
 

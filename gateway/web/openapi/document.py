@@ -19,6 +19,8 @@ from gateway.web.signature import DESCRIPTION
 from gateway.worksheets.answers import Encoded, Served
 from gateway.worksheets.catalogue import KEPT_SECONDS, Contents, Listed
 
+_KEPT_GENERAL = 16
+
 _ABOUT = (
     "The rows of Google Sheets worksheets as JSON. Each worksheet is a resource. Its first row "
     "names the fields, and each row below is a record.\n\n"
@@ -110,5 +112,5 @@ def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
     return weakly_tagged(msgspec.json.encode(document))
 
 
-general_document = lru_cache(16)(document_of)
+general_document = lru_cache(_KEPT_GENERAL)(document_of)
 """Cached `document_of` for requests without a key."""

@@ -380,6 +380,7 @@ _VERBS: Mapping[tuple[OperationKind, str], str] = {
     ("delete_where", "DELETE"): "remove",
 }
 """First word of an operation ID, if it differs from the operation's name."""
+_LONGEST_EXAMPLE = 20
 
 _IN_HEADERS: Nodes = {
     "bearer": {
@@ -707,7 +708,7 @@ def _create_example(place: Place) -> Node:
     """Return an example of a new row: a value in the first field, null in the other fields."""
     if place.is_any:
         return {"name": "San Diego", "state": "California", "population": 1381162}
-    first, *others = place.writable[:20]
+    first, *others = place.writable[:_LONGEST_EXAMPLE]
     return {first: "Example", **dict.fromkeys(others)}
 
 

@@ -18,6 +18,7 @@ from gateway.web.signature import WHERE
 from gateway.worksheets.access import is_granted
 from gateway.worksheets.catalogue import Listed
 
+_LONGEST_STEM = 60
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -174,7 +175,7 @@ def _stem(title: str, taken: dict[str, str]) -> str:
 
     Generators of clients derive class and module names, which can ignore case or `_`.
     """
-    plain = _NOT_IN_NAMES.sub("_", title).strip("_")[:60]
+    plain = _NOT_IN_NAMES.sub("_", title).strip("_")[:_LONGEST_STEM]
     return unique_name(plain if plain[:1].isalpha() else f"Worksheet{plain}", taken)
 
 

@@ -1,8 +1,8 @@
 """Code that requests the rows of a page: with curl, with fetch, and with both client libraries.
 
-The code quotes the worksheet's name and the filter, as JSON strings, which are valid in JavaScript
-and Python, too. The key is a placeholder, because the gateway
-does not store keys. Only `first_request` has a key, which was just created.
+The code quotes the worksheet's name and the filter as JSON strings, which are valid in JavaScript
+and in Python. The key is a placeholder, because the gateway does not store keys. Only
+`first_request` has a key, which was just created.
 """
 
 import json

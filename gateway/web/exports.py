@@ -165,8 +165,8 @@ def exported(request: Request, target: Target, asked: Asked, export: Export) -> 
                 between=b",",
                 end=b'],"hasNextPage":%b}' % has_next,
             )
-    age = answers.freshness_lines(freshness, no_cache=asked.no_cache)
-    all_lines = [*answers.header_lines(headers), *age, answers.VARY]
+    about_age = answers.freshness_lines(freshness, no_cache=asked.no_cache)
+    all_lines = [*answers.header_lines(headers), *about_age, answers.VARY]
     return answers.Answer(200, all_lines, made_body(export, lines, event), may_be_compressed=True)
 
 

@@ -29,7 +29,8 @@ LONGEST_CLOCK = 2**50
 """Maximum milliseconds of a duration. A float of days is not exact enough for a longer one."""
 
 _EPOCH = datetime(1899, 12, 30)  # without a zone: serial numbers are wall-clock times
-_EPOCH_DAY = _EPOCH.toordinal()
+EPOCH_DAY = _EPOCH.toordinal()
+"""Day number of the serial number 0, as in `date.toordinal`."""
 _FIRST = (datetime.min - _EPOCH) // timedelta(milliseconds=1)
 _END = (datetime.max - _EPOCH) // timedelta(milliseconds=1) + 1
 _MOST_GROUPS = 7  # year, month, day, hour, minute, second, fraction
@@ -144,7 +145,7 @@ def moment_in(text: str) -> Moment | None:
         return None if size > LONGEST_CLOCK else Moment(-size if sign else size, is_clock=True)
     day, hour, minute, second, fraction, offset = match.groups()
     try:
-        days = date.fromisoformat(day).toordinal() - _EPOCH_DAY
+        days = date.fromisoformat(day).toordinal() - EPOCH_DAY
     except ValueError:  # there is no such day
         return None
     if hour is None:
@@ -249,7 +250,7 @@ def _parts(
     or None if the groups of digits are not a complete date, a complete time, or both.
     """
     days, of_day = divmod(milliseconds, DAY)
-    day = date.fromordinal(_EPOCH_DAY + days)
+    day = date.fromordinal(EPOCH_DAY + days)
     is_day = _is_day(pieces[1::2], day, has_name=has_name) and _is_date(pieces)
     if is_day and days:
         return True, False

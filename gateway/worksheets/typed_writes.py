@@ -12,16 +12,22 @@ from dataclasses import replace
 
 from gateway.errors import Problem
 from gateway.table.column_types import NumberFormat, SeenCell, SheetForms
+from gateway.table.date_patterns import is_complete
 from gateway.table.header import Header
+from gateway.table.moments import moment_in
 from gateway.table.record import WHOLE_BODY, Stored, check_has_value, not_written, pointer
 from gateway.table.sent_values import OffsetSent, stored_value
 from gateway.table.steps import Work
 from gateway.worksheets.planning import TYPED_STEPS, Planned, RowChange
-from gateway.worksheets.writes import Written
+from gateway.worksheets.writes import ByKey, Written
 
 _WALL_CLOCK = (
     "A cell holds a date and time in the time zone of the spreadsheet, without a UTC offset. "
     "Convert it to that time zone, and send it without the offset, in the form"
+)
+_INCOMPLETE = (
+    "does not display all of this date or time, so no later write would find the row by it. Change "
+    "the number format of the column, or name another field in on_conflict."
 )
 
 
@@ -55,7 +61,8 @@ def with_stored_values(
 
     An open value is a value whose stored form depends on the type of its column. `own` are the
     cells of the changed rows in the planning read, by row number. Raises InvalidBody for a date and
-    time with a UTC offset, and for a new row that is not a record by the header's rule.
+    time with a UTC offset, for a new row that is not a record by the header's rule, and for a key
+    of a new row whose number format does not display it completely.
     """
     write = planned.write
     if not write.has_open_values:
@@ -101,9 +108,17 @@ def with_stored_values(
         rows: list[list[Stored]] = []
         new_formats: list[Mapping[int, NumberFormat]] = []
         has_formats = False
+        by = write.selector
+        key = {view.find(name) for name in by.names} if isinstance(by, ByKey) else set[int | None]()
         for number, row in enumerate(created.rows):
             yield TYPED_STEPS * len(row)
             values, formats = stored(dict(enumerate(row)), paths[number])
+            for at, form in formats.items():
+                moment = moment_in(str(row[at]))
+                if at in key and moment is not None and not is_complete(form.pattern, moment):
+                    place = pointer(view.names[at], at=paths[number])
+                    detail = f'The number format "{form.pattern}" {_INCOMPLETE}'
+                    problems[place] = Problem(place, detail)
             if write.is_form and end.column is None:
                 place = paths[number]
                 check_has_value(values.values(), at=place, skips_false=end.skips_false)

@@ -653,6 +653,42 @@ def test_a_date_is_written_over_one_with_the_same_display(
     assert patch(typed, "Typed/2", {field: text}).json()[field] == shorter
 
 
+@pytest.mark.parametrize(
+    ("field", "type_", "pattern", "sent"),
+    [
+        ("day", "DATE", "yyyy", "2026-03-04"),
+        ("day", "DATE", "dd.mm", "2026-03-04"),
+        ("clock", "TIME", "[h]", "10:30:00"),
+    ],
+)
+def test_a_new_key_that_its_format_does_not_display_is_refused(
+    typed: Api, field: str, type_: str, pattern: str, sent: str
+) -> None:
+    """An upsert would add a row for such a key each time. A create writes it."""
+    edit(typed, formatted("Typed", 2, COLUMNS.index(field), type_, pattern, rows=2))
+    before = typed.emulator.everything()
+
+    answer = post(typed, f"Typed?on_conflict={field}", [{"name": "x", field: sent}])
+
+    assert refused(answer) == (400, 104)
+    (problem,) = answer.json()["errors"]
+    assert problem["pointer"] == f"#/0/{field}"
+    assert f'"{pattern}"' in problem["detail"]
+    assert typed.emulator.everything() == before
+    assert post(typed, "Typed", {"name": "x", field: sent}).status_code == 201
+    assert post(typed, "Typed?on_conflict=name", {"name": "y", field: sent}).status_code == 201
+
+
+def test_a_new_key_that_its_format_displays_is_found_again(typed: Api) -> None:
+    """A format without the year displays the day and the month, which is enough for a date."""
+    edit(typed, formatted("Typed", 2, COLUMNS.index("day"), "DATE", "d mmm", rows=2))
+    answers = [post(typed, "Typed?on_conflict=day", {"day": "2026-03-04"}) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [201, 200]
+    (created,), (found,) = (answer.json()["results"] for answer in answers)
+    assert (created["rowIndex"], created["day"]) == (found["rowIndex"], "2026-03-04")
+
+
 def test_a_formula_with_a_text_format_is_not_changed(typed: Api) -> None:
     """Sending back a text that its format displays with additions writes nothing."""
     formula = {"userEnteredValue": {"formulaValue": '="x"'}}

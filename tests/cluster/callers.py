@@ -15,7 +15,7 @@ from gateway.cluster.store import Store
 from gateway.errors import RateLimited, TooManyInFlight
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants
-from tests.cluster.world import Link, World
+from tests.cluster.world import REAL_TIMEOUT_SECONDS, Link, World
 
 TICK_SECONDS = 0.01
 EXCHANGE_TICKS = round(EXCHANGE_SECONDS / TICK_SECONDS)
@@ -29,7 +29,11 @@ class Gateway:
         self.cluster, self.number = cluster, number
         world = cluster.world
         self.link = Link(world)
-        store = Store(cast("Redis", self.link), changed=lambda _error: None)
+        store = Store(
+            cast("Redis", self.link),
+            timeout_seconds=REAL_TIMEOUT_SECONDS,
+            changed=lambda _error: None,
+        )
         self.membership = Membership(store, clock=self.clock, host=f"host-{number}")
         self.shared = SharedKeyRates(store, self.membership, clock=self.clock)
         plans = {"paid": cluster.plan}

@@ -23,6 +23,10 @@ BEAT_SECONDS = 0.5
 Run = Callable[[Sequence[str], Sequence[Any]], Awaitable[Any]]
 
 
+REAL_TIMEOUT_SECONDS = 30.0
+"""Time limit of calls to the real Redis, which a busy machine must not exceed in simulated time."""
+
+
 class Link:
     """Connection of a process to Redis, which can be cut, slowed or made to lose answers."""
 
@@ -80,7 +84,11 @@ class Process:
 
     def __post_init__(self) -> None:
         self.link = Link(self.world)
-        self.store = Store(cast("Redis", self.link), changed=lambda _error: None)
+        self.store = Store(
+            cast("Redis", self.link),
+            timeout_seconds=REAL_TIMEOUT_SECONDS,
+            changed=lambda _error: None,
+        )
         self.membership = Membership(self.store, clock=self.clock, host=f"host-{self.number}")
         self.quota = SharedQuota(self.store, self.membership, clock=self.clock)
         self.project = Rate(self.world.project_per_minute)

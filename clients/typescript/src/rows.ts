@@ -17,8 +17,13 @@ export type TypedFields = Record<string, Value>;
 
 export type FieldsOf<Given extends Values> = Given extends "typed" ? TypedFields : AnyFields;
 
-/** The fields to write; other fields of the row stay unchanged. */
-export type Changes<Fields> = { readonly [Name in keyof Fields]?: Value };
+/**
+ * The fields to write; other fields of the row stay unchanged. A field of strings takes all values.
+ * A field of numbers or booleans takes its own values; `null` and `""` empty the cell.
+ */
+export type Changes<Fields> = {
+  readonly [Name in keyof Fields]?: Fields[Name] extends Cell ? Value : Fields[Name] | null | "";
+};
 
 /** The fields to write, and the number of their row. */
 export type NumberedChanges<Fields> = Changes<Fields> & { readonly rowIndex: number };

@@ -99,3 +99,35 @@ def test_a_page_lists_creates_and_updates_typed_rows(
         (1.5, "$1.50"),
         (45413, "2024-05-01"),
     ]
+
+
+WRONG = """
+import { Sheets } from "sheets-gateway-client";
+interface Order { item: string | null; readonly price: number | null; done?: boolean | null }
+const sheets = new Sheets({ baseUrl: "", apiKey: "", values: "typed" });
+const orders = sheets.sheet<Order>("Orders");
+export const written = [
+  orders.create({ item: 5, price: null, done: true }), orders.update(2, { price: "", done: null }),
+  sheets.sheet("Orders").create({ price: "12" }),
+  // @ts-expect-error a text for a number
+  orders.create({ price: "12" }),
+  // @ts-expect-error a text for a number in a list
+  orders.create([{ item: "Pen" }, { price: "12" }]),
+  // @ts-expect-error a number for a boolean
+  orders.update(2, { done: 1 }),
+  // @ts-expect-error a text for a boolean
+  orders.updateMany([{ rowIndex: 2, done: "TRUE" }]),
+  // @ts-expect-error a text for a number in an upsert
+  orders.upsert([{ item: "Pen", price: "12" }], { on: ["item"] }),
+  // @ts-expect-error a boolean for a number
+  orders.updateWhere({ item: "Pen" }, { price: true }),
+];
+"""
+
+
+def test_the_compiler_rejects_values_of_another_type(package: Package, tmp_path: Path) -> None:
+    """A field of numbers or booleans takes its own values, `null` and the empty string only."""
+    make_project(tmp_path, package)
+    (tmp_path / "page.ts").write_text(WRONG)
+
+    assert package.tsc(*STRICT, "page.ts", cwd=tmp_path).stdout == ""

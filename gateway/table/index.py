@@ -17,10 +17,10 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from gateway.table.cells import (
-    CLASS,
     CLASSES,
     EMPTY,
     FILLED,
@@ -31,7 +31,6 @@ from gateway.table.cells import (
     plain_notation,
     read_cell,
     read_steps,
-    text_key,
 )
 from gateway.table.ordered import Ranked, Run, make_run, picked, sorted_places
 from gateway.table.steps import BLOCK, Ready, Work, blocks, shared, text_blocks
@@ -153,8 +152,7 @@ class Displays:
     stands: "array[int]"
     """Number of the first group in the `Order` that is not less than the text, for each text.
 
-    This is the lowest group of the cells that display the text. If some of these cells are not in
-    the class of the text itself (`text_key`), only these count.
+    This is the lowest group of the cells that display the text.
     """
     are_whole: bytearray
     """Flag of each text: 1 if its cells are exactly one group of the `Order`, else 0."""
@@ -342,24 +340,20 @@ class ColumnIndex:
         run = yield from make_run(cells.odd, texts, self.size, length)
         stands, are_whole, steps = array("I"), bytearray(), 0
         places, starts, grouped = run.ranked.places, run.ranked.starts, order.ranked.starts
-        for group, text in enumerate(run.keys):
-            low, high = starts[group], starts[group + 1]
-            own = order.segments.get(CLASS[text_key(text)[0]]) if high - low > 1 else None
-            lowest, highest, outside = order.ranked.groups, 0, order.ranked.groups
+        for low, high in pairwise(starts):
+            lowest, highest = order.ranked.groups, 0
             steps += _GROUP_STEPS
             for start in range(low, high, BLOCK):
                 piece = [ranks[place] for place in places[start : min(start + BLOCK, high)]]
                 lowest, highest = min(lowest, *piece), max(highest, *piece)
-                if own is not None:
-                    others = [rank for rank in piece if not own.first <= rank < own.end]
-                    outside = min([outside, *others])
                 steps += 2 * len(piece)
                 if steps >= BLOCK:
                     yield steps
                     steps = 0
-            is_whole = lowest == highest and grouped[lowest + 1] - grouped[lowest] == high - low
-            are_whole.append(is_whole)
-            stands.append(lowest if outside == order.ranked.groups else outside)
+            stands.append(lowest)
+            are_whole.append(
+                lowest == highest and grouped[lowest + 1] - grouped[lowest] == high - low
+            )
         yield steps
         return Displays(run, stands, are_whole)
 

@@ -125,6 +125,8 @@ def test_pages_by_the_last_display_have_each_row_once(
         pytest.param(True, "TRUE", id="boolean as displayed"),
         pytest.param("1.10", "1.10", id="text"),
         pytest.param("7.5", 7.5, id="text in plain notation"),
+        pytest.param("5", 5.0, id="text without a fraction"),
+        pytest.param("0.00001", 1e-05, id="text without an exponent"),
         pytest.param(Formatted("#N/A (why)", "#N/A"), "#N/A", id="error"),
     ],
 )

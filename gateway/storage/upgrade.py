@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 from gateway.storage import worksheet_rows  # noqa: F401 - its table
 from gateway.storage.database import metadata
 from gateway.storage.key_store import keys
+from gateway.storage.write_records import PARTIAL_INDEXES
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 
@@ -102,7 +103,8 @@ def upgrade(connection: Connection) -> None:
     if context.get_current_revision() is None:
         metadata.create_all(connection, checkfirst=False)
         is_server = connection.dialect.name == "postgresql"
-        for statement in _POSTGRESQL_TRIGGERS if is_server else _SQLITE_TRIGGERS:
+        triggers = _POSTGRESQL_TRIGGERS if is_server else _SQLITE_TRIGGERS
+        for statement in (*PARTIAL_INDEXES, *triggers):
             connection.exec_driver_sql(statement)
         context.stamp(found, "head")
         return

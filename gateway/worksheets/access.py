@@ -15,7 +15,6 @@ from operator import itemgetter
 import msgspec
 
 from gateway.errors import UpstreamError, WorksheetNotFound
-from gateway.google.sheets import SheetView
 from gateway.settings.model import WorksheetSettings
 from gateway.table.a1 import Area, parse_area
 from gateway.table.header import ALL_COLUMNS, DEFAULT_LAYOUT, ColumnGrant, Layout
@@ -101,13 +100,6 @@ def own_area(worksheet: WorksheetId, echo: str) -> Area:
     if area.title != worksheet.title:
         raise worksheet_not_found(worksheet, [area.title])
     return area
-
-
-def own_sheet(worksheet: WorksheetId, view: SheetView) -> SheetView:
-    """Return `view` if it has the requested title, otherwise raise WorksheetNotFound."""
-    if view.title != worksheet.title:
-        raise worksheet_not_found(worksheet, [view.title])
-    return view
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from gateway.errors import GatewayError, HeaderChanged, RowNumberUnknown, RowsMoved, UpstreamRefusal
-from gateway.google.sheets import Block, NativeTable, Render, Sheets, SheetView, Value
+from gateway.google.sheets import Block, NativeTable, Render, SheetView, Value
 from gateway.table import a1
 from gateway.table.header import Header
 from gateway.table.record import Placement, Stored, check_has_value, place, text_at
@@ -27,14 +27,13 @@ from gateway.table.sent_values import may_be_stored_as
 from gateway.table.steps import Work
 from gateway.table.table import RowPatch
 from gateway.table.typed import held_cells
-from gateway.worksheets.access import own_area, own_sheet
+from gateway.worksheets.access import own_area
 from gateway.worksheets.batch import REQUEST_STEPS, Request, Seen, Span
 from gateway.worksheets.idempotency import Entry, Rows, number_unknown
 from gateway.worksheets.loader import body_of, check_names, forms_in, header_of
 from gateway.worksheets.moved_rows import met_others, shown_row
 from gateway.worksheets.planning import FIELD_STEPS, NewRows, Plan, Planned, RowChange
 from gateway.worksheets.refusal import explaining
-from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshot import Effect, SheetExtent
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.writes import (
@@ -77,247 +76,240 @@ class _Found(NamedTuple):
     patches: Sequence[RowPatch] | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class AppliedReader:
-    """Makes the results of applied writes, and updates the cached rows."""
+async def results_of(
+    worksheet: Worksheet,
+    sent: Request,
+    view: SheetView | None,
+    *,
+    sent_at: int,
+    sent_seconds: float,
+) -> dict[int, Outcome]:
+    """Return the results of a batch's applied writes, by index of the write.
 
-    sheets: Sheets
-    scheduler: Scheduler
-    ignore_unknown: bool
-
-    async def results(
-        self,
-        worksheet: Worksheet,
-        sent: Request,
-        view: SheetView | None,
-        *,
-        sent_at: int,
-        sent_seconds: float,
-    ) -> dict[int, Outcome]:
-        """Return the results of a batch's applied writes, by index of the write.
-
-        `view` is Google's answer, or None if it was lost. `sent_at` is the worksheet's event number
-        at sending (`Worksheet.moment`), `sent_seconds` the monotonic time. Costs no read if the
-        answer shows the new rows. Otherwise 1 read for changed rows, and 1 to 3 reads for new rows.
-        """
-        build, plan, writes = self.scheduler.build, sent.plan, sent.plan.writes
-        creates, header = sent.new_rows, plan.header
-        blocks: Sequence[Block] = ()
-        beside: Sequence[Block] = ()
-        found: _Found | None = None
-        if view is not None:
-            end = 1 + len(sent.asked)
-            header, blocks = header_of(view, worksheet.layout), view.blocks[1:end]
-            beside = view.blocks[end : end + len(sent.edges)]
-            tail = view.blocks[-1] if creates else None
-            if tail is not None and plan.table.id and plan.filled is None:
-                tail = _end_of_body(tail, view.table, sent)
-            found = _Found({}, [None] * len(creates), None)
-            if tail is not None or not creates:
-                found = await build(_read(sent, header, blocks, beside, tail=tail))
-        elif any(each.changes for each in writes):
-            title = worksheet.id.title
-            ranges = [each.range(title) for each in sent.asked]
-            ranges = [a1.row_range(title, header.row), *ranges]
-            seen = await self.sheets.read_sheet(worksheet.id.spreadsheet, ranges)
-            _check_tab(seen, plan.sheet_id)
-            header = header_of(own_sheet(worksheet.id, seen), worksheet.layout)
-            blocks = seen.blocks[1:]
-        is_found = found is not None and None not in found.placed
-        if found is None or not is_found:
-            placed: Sequence[_Placed | None] = ()
-            if creates:
-                first_row = plan.after_row + 1 if plan.is_end else 0
-                header, placed = await self._located(
-                    worksheet, creates, first_row, sheet_id=plan.sheet_id, table_id=plan.table.id
-                )
-            is_lost = view is None
-            found = await build(_read(sent, header, blocks, beside, placed=placed, is_lost=is_lost))
-        removed, before = dict[int, Sequence[str]](), dict[int, Sequence[str]]()
-        may_end_rows = False
-        for each in writes:
-            removed |= each.removed
-            for change in each.changes:
-                before[change.row] = change.displayed
-                may_end_rows = may_end_rows or _may_end_rows(change, header.end)
-        if view is None or not is_found or found.patches is None:
-            worksheet.forget()
-            worksheet.header.forget()
-        else:
-            last_row = _keep(
-                worksheet, view, header, sent, found.placed, removed, sent_seconds=sent_seconds
+    `view` is Google's answer, or None if it was lost. `sent_at` is the worksheet's event number
+    at sending (`Worksheet.moment`), `sent_seconds` the monotonic time. Costs no read if the
+    answer shows the new rows. Otherwise 1 read for changed rows, and 1 to 3 reads for new rows.
+    """
+    build, plan, writes = worksheet.scheduler.build, sent.plan, sent.plan.writes
+    creates, header = sent.new_rows, plan.header
+    blocks: Sequence[Block] = ()
+    beside: Sequence[Block] = ()
+    found: _Found | None = None
+    if view is not None:
+        end = 1 + len(sent.asked)
+        header, blocks = header_of(view, worksheet.layout), view.blocks[1:end]
+        beside = view.blocks[end : end + len(sent.edges)]
+        tail = view.blocks[-1] if creates else None
+        if tail is not None and plan.table.id and plan.filled is None:
+            tail = _end_of_body(tail, view.table, sent)
+        found = _Found({}, [None] * len(creates), None)
+        if tail is not None or not creates:
+            found = await build(_read(sent, header, blocks, beside, tail=tail))
+    elif any(each.changes for each in writes):
+        title = worksheet.id.title
+        ranges = [each.range(title) for each in sent.asked]
+        ranges = [a1.row_range(title, header.row), *ranges]
+        seen, header = await worksheet.loader.read(ranges)
+        _check_tab(seen, plan.sheet_id)
+        blocks = seen.blocks[1:]
+    is_found = found is not None and None not in found.placed
+    if found is None or not is_found:
+        placed: Sequence[_Placed | None] = ()
+        if creates:
+            first_row = plan.after_row + 1 if plan.is_end else 0
+            header, placed = await _located(
+                worksheet, creates, first_row, sheet_id=plan.sheet_id, table_id=plan.table.id
             )
-            effect = Effect(
-                header=header,
-                rows=found.patches,
-                before=removed or before,
-                removed=sorted(removed),
-                last_row=last_row,
-                sent_at=sent_at,
-                is_inside=bool(plan.table.id),
-            )
-            await worksheet.take_in(effect)
-        if may_end_rows:  # the cached last row may be wrong now
-            worksheet.header.forget()
-        return found.outcomes
+        is_lost = view is None
+        found = await build(_read(sent, header, blocks, beside, placed=placed, is_lost=is_lost))
+    removed, before = dict[int, Sequence[str]](), dict[int, Sequence[str]]()
+    may_end_rows = False
+    for each in writes:
+        removed |= each.removed
+        for change in each.changes:
+            before[change.row] = change.displayed
+            may_end_rows = may_end_rows or _may_end_rows(change, header.end)
+    if view is None or not is_found or found.patches is None:
+        worksheet.forget()
+        worksheet.header.forget()
+    else:
+        last_row = _keep(
+            worksheet, view, header, sent, found.placed, removed, sent_seconds=sent_seconds
+        )
+        effect = Effect(
+            header=header,
+            rows=found.patches,
+            before=removed or before,
+            removed=sorted(removed),
+            last_row=last_row,
+            sent_at=sent_at,
+            is_inside=bool(plan.table.id),
+        )
+        await worksheet.take_in(effect)
+    if may_end_rows:  # the cached last row may be wrong now
+        worksheet.header.forget()
+    return found.outcomes
 
-    async def recorded(self, worksheet: Worksheet, write: Write, entry: Entry) -> Results:
-        """Return the results of an applied write from its stored record. Costs 0 to 4 reads.
 
-        Reads changed rows by number, and finds new rows by content. Raises RowNumberUnknown or
-        HeaderChanged if people moved or changed the rows.
-        """
-        if isinstance(write.selector, ByFilter):
-            return tuple(map(number_only, entry.numbers))
-        if write.rows is None:
-            return ()
-        numbers = entry.numbers or write.numbers or [0] * len(write.rows)
-        new = [at for at, row in enumerate(numbers) if row <= 0]
-        old = [at for at, row in enumerate(numbers) if row > 0]
-        results: dict[int, Written] = {}
-        if new:  # 1 to 3 reads
-            below = max(0, -max(numbers[at] for at in new) - 1)
-            cells = [entry.rows[at] for at in new]
-            header, (placed,) = await self._located(
-                worksheet, [cells], entry.first_row, below=below, is_retry=True
-            )
-            if placed is None:
+async def recorded_results(
+    worksheet: Worksheet, write: Write, entry: Entry, *, ignore_unknown: bool
+) -> Results:
+    """Return the results of an applied write from its stored record. Costs 0 to 4 reads.
+
+    Reads changed rows by number, and finds new rows by content. Raises RowNumberUnknown or
+    HeaderChanged if people moved or changed the rows.
+    """
+    if isinstance(write.selector, ByFilter):
+        return tuple(map(number_only, entry.numbers))
+    if write.rows is None:
+        return ()
+    numbers = entry.numbers or write.numbers or [0] * len(write.rows)
+    new = [at for at, row in enumerate(numbers) if row <= 0]
+    old = [at for at, row in enumerate(numbers) if row > 0]
+    results: dict[int, Written] = {}
+    if new:  # 1 to 3 reads
+        below = max(0, -max(numbers[at] for at in new) - 1)
+        cells = [entry.rows[at] for at in new]
+        header, (placed,) = await _located(
+            worksheet, [cells], entry.first_row, below=below, is_retry=True
+        )
+        if placed is None:
+            raise number_unknown()
+        lines = zip(placed.texts, placed.values, strict=True)
+        shown = {
+            at: (row, *line)
+            for at, (row, line) in zip(new, enumerate(lines, placed.first_row), strict=True)
+        }
+        results |= await worksheet.scheduler.build(
+            _replayed(write, entry, header, shown, ignore_unknown, is_new=True)
+        )
+    if old:  # 1 read
+        id_ = worksheet.id
+        ranges = [a1.row_range(id_.title, numbers[at]) for at in old]
+        ranges = [a1.row_range(id_.title, worksheet.header_row), *ranges]
+        view, header = await worksheet.loader.read(ranges)
+        shown = {}
+        for at, block in zip(old, view.blocks[1:], strict=True):
+            texts, values = _first_row(block)
+            if not holds(values, entry.rows[at]):
                 raise number_unknown()
-            lines = zip(placed.texts, placed.values, strict=True)
-            shown = {
-                at: (row, *line)
-                for at, (row, line) in zip(new, enumerate(lines, placed.first_row), strict=True)
-            }
-            results |= await self.scheduler.build(
-                self._replayed(write, entry, header, shown, is_new=True)
-            )
-        if old:  # 1 read
-            id_ = worksheet.id
-            ranges = [a1.row_range(id_.title, numbers[at]) for at in old]
-            ranges = [a1.row_range(id_.title, worksheet.header_row), *ranges]
-            view = own_sheet(id_, await self.sheets.read_sheet(id_.spreadsheet, ranges))
-            header = header_of(view, worksheet.layout)
-            shown = {}
-            for at, block in zip(old, view.blocks[1:], strict=True):
-                texts, values = _first_row(block)
-                if not holds(values, entry.rows[at]):
-                    raise number_unknown()
-                shown[at] = numbers[at], texts, values
-            worksheet.saw(header, {row: texts for row, texts, _ in shown.values()})
-            check_names(header)
-            results |= await self.scheduler.build(
-                self._replayed(write, entry, header, shown, is_new=False)
-            )
-        return tuple(results[at] for at in range(len(numbers)))
+            shown[at] = numbers[at], texts, values
+        worksheet.saw(header, {row: texts for row, texts, _ in shown.values()})
+        check_names(header)
+        results |= await worksheet.scheduler.build(
+            _replayed(write, entry, header, shown, ignore_unknown, is_new=False)
+        )
+    return tuple(results[at] for at in range(len(numbers)))
 
-    def _replayed(
-        self,
-        write: Write,
-        entry: Entry,
-        header: Header,
-        shown: Mapping[int, tuple[int, Sequence[str], Sequence[Value]]],
-        *,
-        is_new: bool,
-    ) -> Work[Mapping[int, Written]]:
-        """Return the results of some rows of a write, by their index in the request.
 
-        `shown` has row number, texts and typed values by this index. `is_new`: the write created
-        the rows. Raises HeaderChanged if a field now has another column, or is not in the header.
-        """
-        view, results = write.view(header), dict[int, Written]()
-        first_row, *_ = next(iter(shown.values()))
-        for at, (row, texts, values) in shown.items():
-            fields = (write.rows or ())[at]
-            yield FIELD_STEPS[write.is_typed] * len(fields)
-            named_row = first_row if is_new else row
-            try:
-                placement = place(fields, view, ignore_unknown=self.ignore_unknown)
-                if is_new:
-                    check_has_value(placement.cells.values())
-            except GatewayError as error:
-                raise _header_gone(named_row) from error
-            cells = {col: "" if value is None else value for col, value in placement.cells.items()}
-            was = {col: value for col, value in enumerate(entry.rows[at]) if value is not None}
+def _replayed(
+    write: Write,
+    entry: Entry,
+    header: Header,
+    shown: Mapping[int, tuple[int, Sequence[str], Sequence[Value]]],
+    ignore_unknown: bool,
+    *,
+    is_new: bool,
+) -> Work[Mapping[int, Written]]:
+    """Return the results of some rows of a write, by their index in the request.
+
+    `shown` has row number, texts and typed values by this index. `is_new`: the write created
+    the rows. Raises HeaderChanged if a field now has another column, or is not in the header.
+    """
+    view, results = write.view(header), dict[int, Written]()
+    first_row, *_ = next(iter(shown.values()))
+    for at, (row, texts, values) in shown.items():
+        fields = (write.rows or ())[at]
+        yield FIELD_STEPS[write.is_typed] * len(fields)
+        named_row = first_row if is_new else row
+        try:
+            placement = place(fields, view, ignore_unknown=ignore_unknown)
             if is_new:
-                cells = {column: value for column, value in cells.items() if value != ""}
-            is_same = was.keys() == cells.keys() if is_new else was.keys() <= cells.keys()
-            if not (is_same and all(is_sent(write, cells[col], was[col]) for col in was)):
-                raise _header_gone(named_row)
-            typed = values if write.is_typed else None
-            result = written_row(row, placement, view, texts, typed, has_tag=write.has_tag)
-            is_told = isinstance(write.selector, ByKey)
-            results[at] = with_created(result, is_new=is_new) if is_told else result
-        return results
+                check_has_value(placement.cells.values())
+        except GatewayError as error:
+            raise _header_gone(named_row) from error
+        cells = {col: "" if value is None else value for col, value in placement.cells.items()}
+        was = {col: value for col, value in enumerate(entry.rows[at]) if value is not None}
+        if is_new:
+            cells = {column: value for column, value in cells.items() if value != ""}
+        is_same = was.keys() == cells.keys() if is_new else was.keys() <= cells.keys()
+        if not (is_same and all(is_sent(write, cells[col], was[col]) for col in was)):
+            raise _header_gone(named_row)
+        typed = values if write.is_typed else None
+        result = written_row(row, placement, view, texts, typed, has_tag=write.has_tag)
+        is_told = isinstance(write.selector, ByKey)
+        results[at] = with_created(result, is_new=is_new) if is_told else result
+    return results
 
-    async def _located(
-        self,
-        worksheet: Worksheet,
-        creates: Sequence[Rows],
-        first_row: int,
-        *,
-        below: int = 0,
-        sheet_id: int | None = None,
-        table_id: str | None = None,
-        is_retry: bool = False,
-    ) -> tuple[Header, Sequence[_Placed | None]]:
-        """Find the rows of applied creates by content. Returns the current header, and the rows.
 
-        The result has None instead of rows that were not found. Costs 1 read, and 2 more if the
-        rows are not at `first_row`, the expected row (0 if unknown). `below` is the number of rows
-        that the batch appended below them. `is_retry`: other clients can have appended rows
-        meanwhile. With `sheet_id`, raises RowNumberUnknown if another tab has the title. `table_id`
-        is the native table that got the rows, or "" for no table. If `table_id` is None, the
-        current table counts if it has all columns of the rows. If another table or none has the
-        header now, rows are found only if no other rows of the sheet are equal.
-        """
-        id_, spreadsheet = worksheet.id, worksheet.id.spreadsheet
-        header_row, first_data_row = worksheet.header_row, worksheet.header_row + 1
-        start = max(first_data_row, first_row - 1)
-        lines = chain.from_iterable(creates)
-        columns = {at for line in lines for at, value in enumerate(line) if value is not None}
-        table, any_table = worksheet.header.table, (None, "")
+async def _located(
+    worksheet: Worksheet,
+    creates: Sequence[Rows],
+    first_row: int,
+    *,
+    below: int = 0,
+    sheet_id: int | None = None,
+    table_id: str | None = None,
+    is_retry: bool = False,
+) -> tuple[Header, Sequence[_Placed | None]]:
+    """Find the rows of applied creates by content. Returns the current header, and the rows.
+
+    The result has None instead of rows that were not found. Costs 1 read, and 2 more if the
+    rows are not at `first_row`, the expected row (0 if unknown). `below` is the number of rows
+    that the batch appended below them. `is_retry`: other clients can have appended rows
+    meanwhile. With `sheet_id`, raises RowNumberUnknown if another tab has the title. `table_id`
+    is the native table that got the rows, or "" for no table. If `table_id` is None, the
+    current table counts if it has all columns of the rows. If another table or none has the
+    header now, rows are found only if no other rows of the sheet are equal.
+    """
+    id_, spreadsheet = worksheet.id, worksheet.id.spreadsheet
+    header_row, first_data_row = worksheet.header_row, worksheet.header_row + 1
+    start = max(first_data_row, first_row - 1)
+    lines = chain.from_iterable(creates)
+    columns = {at for line in lines for at, value in enumerate(line) if value is not None}
+    table, any_table = worksheet.header.table, (None, "")
+    is_other = table_id not in (*any_table, table.id)
+    with suppress(UpstreamRefusal):  # Google refuses rows below the grid
+        ranges = [a1.row_range(id_.title, header_row), a1.rows_from(id_.title, start)]
+        view, header = await worksheet.loader.read(ranges)
+        _check_tab(view, sheet_id)
+        table, block = view.table, view.blocks[1]
         is_other = table_id not in (*any_table, table.id)
-        with suppress(UpstreamRefusal):  # Google refuses rows below the grid
-            ranges = [a1.row_range(id_.title, header_row), a1.rows_from(id_.title, start)]
-            view = own_sheet(id_, await self.sheets.read_sheet(spreadsheet, ranges))
-            _check_tab(view, sheet_id)
-            table, block = view.table, view.blocks[1]
-            is_other = table_id not in (*any_table, table.id)
-            if table.takes(columns) if table_id is None else table_id and not is_other:
-                block = in_body(block, table)
-            expected = first_row - start
-            find = located(block.values, creates, expected=expected, below=below, is_retry=is_retry)
-            placed = _placed(block, creates, await self.scheduler.build(find))
-            is_end_seen = sum(map(any, block.texts)) >= below + sum(map(len, creates))
-            if not is_other and (None not in placed or is_end_seen):
-                _saw(worksheet, view, placed)
-                return header_of(view, worksheet.layout), placed
-        async with explaining(self.sheets, id_, header_row=header_row):
-            values = await self.sheets.read_values(
-                spreadsheet, a1.rows_from(id_.title, first_data_row), render=Render.TYPED
-            )
-            own_area(id_, values.range)
-            expected, cells = -1 if is_other else first_row - first_data_row, values.cells
-            is_retry = is_retry or is_other
-            if table.takes(columns) if table_id is None else table_id and not is_other:
-                cells = cells[: max(0, table.last_row + 1 - first_data_row)]
-            first = await self.scheduler.build(
-                located(cells, creates, expected=expected, below=below, is_retry=is_retry)
-            )
-            ranges = [a1.row_range(id_.title, header_row)]
-            if first is not None:
-                first += first_data_row
-                last = first + sum(map(len, creates)) - 1
-                ranges.append(a1.rows_between(id_.title, first, last))
-            view = own_sheet(id_, await self.sheets.read_sheet(spreadsheet, ranges))
-            _check_tab(view, sheet_id)
-        if not is_other and table_id not in (*any_table, view.table.id):
-            first = None  # the rows were compared with another table's
-        block = view.blocks[-1]
-        at = first and await self.scheduler.build(at_the_end(block.values, creates))
-        moved = _placed(block, creates, at)
-        _saw(worksheet, view, moved)
-        return header_of(view, worksheet.layout), moved
+        if table.takes(columns) if table_id is None else table_id and not is_other:
+            block = in_body(block, table)
+        expected = first_row - start
+        find = located(block.values, creates, expected=expected, below=below, is_retry=is_retry)
+        placed = _placed(block, creates, await worksheet.scheduler.build(find))
+        is_end_seen = sum(map(any, block.texts)) >= below + sum(map(len, creates))
+        if not is_other and (None not in placed or is_end_seen):
+            _saw(worksheet, header, placed)
+            return header, placed
+    async with explaining(worksheet.sheets, id_, header_row=header_row):
+        values = await worksheet.sheets.read_values(
+            spreadsheet, a1.rows_from(id_.title, first_data_row), render=Render.TYPED
+        )
+        own_area(id_, values.range)
+        expected, cells = -1 if is_other else first_row - first_data_row, values.cells
+        is_retry = is_retry or is_other
+        if table.takes(columns) if table_id is None else table_id and not is_other:
+            cells = cells[: max(0, table.last_row + 1 - first_data_row)]
+        first = await worksheet.scheduler.build(
+            located(cells, creates, expected=expected, below=below, is_retry=is_retry)
+        )
+        ranges = [a1.row_range(id_.title, header_row)]
+        if first is not None:
+            first += first_data_row
+            last = first + sum(map(len, creates)) - 1
+            ranges.append(a1.rows_between(id_.title, first, last))
+        view, header = await worksheet.loader.read(ranges)
+        _check_tab(view, sheet_id)
+    if not is_other and table_id not in (*any_table, view.table.id):
+        first = None  # the rows were compared with another table's
+    block = view.blocks[-1]
+    at = first and await worksheet.scheduler.build(at_the_end(block.values, creates))
+    moved = _placed(block, creates, at)
+    _saw(worksheet, header, moved)
+    return header, moved
 
 
 def _may_end_rows(change: RowChange, end: EndRule) -> bool:
@@ -549,7 +541,7 @@ def _keep(
     return kept.last_row if kept else 0
 
 
-def _saw(worksheet: Worksheet, view: SheetView, placed: Sequence[_Placed | None]) -> None:
+def _saw(worksheet: Worksheet, header: Header, placed: Sequence[_Placed | None]) -> None:
     """Record found rows as seen by clients, so that no later answer shows older rows."""
     rows = {
         at.first_row + offset: texts
@@ -557,7 +549,7 @@ def _saw(worksheet: Worksheet, view: SheetView, placed: Sequence[_Placed | None]
         if at is not None
         for offset, texts in enumerate(at.texts)
     }
-    worksheet.saw(header_of(view, worksheet.layout), rows)
+    worksheet.saw(header, rows)
 
 
 def _end_of_body(tail: Block, table: NativeTable, sent: Request) -> Block | None:

@@ -21,9 +21,9 @@ Rules
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from itertools import islice
 from typing import NamedTuple
@@ -55,13 +55,12 @@ from gateway.google.sheets import (
     InsertedRows,
     Insertion,
     RemovedRows,
-    Sheets,
     WrittenCells,
     refused_request,
 )
 from gateway.table.column_types import SheetForms
 from gateway.table.records import BLANK_ONLY, SheetEnd
-from gateway.worksheets.applied import AppliedReader
+from gateway.worksheets.applied import recorded_results, results_of
 from gateway.worksheets.batch import (
     AROUND,
     Request,
@@ -79,7 +78,6 @@ from gateway.worksheets.idempotency import (
     Answer,
     Entry,
     Ledger,
-    OpenWrite,
     in_progress,
     no_fence,
     number_unknown,
@@ -90,12 +88,11 @@ from gateway.worksheets.looks import look_again, look_at_forms, look_at_rows
 from gateway.worksheets.open_writes import OpenWrites
 from gateway.worksheets.planning import FRESH_LOOK_SECONDS, Plan, Planned, Planner, needs_types
 from gateway.worksheets.refusal import SHEET_WIDE, explain, explaining, other_tab, undecided
-from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.sharing import WriteLock
 from gateway.worksheets.snapshot import DISPLAYED, TYPED, is_same
 from gateway.worksheets.typed_writes import open_spans, with_stored_values
 from gateway.worksheets.worksheet import Worksheet
-from gateway.worksheets.write_queue import WriteTurns, no_turn
+from gateway.worksheets.write_queue import WriteTurns
 from gateway.worksheets.writes import Append, ByKey, ByNumber, Outcome, Write
 
 MAX_EXTRA_WRITES = 4
@@ -151,45 +148,25 @@ class _Sent(NamedTuple):
     """Error of the remaining writes if they cannot be planned again."""
 
 
+@dataclass(kw_only=True, eq=False)
 class FencedWriter:
     """Plans groups of writes, sends them to Google and finds their outcomes.
 
-    `clock` must be the clock of `fences`. `open_writes` are writes of an earlier process whose
-    outcome is unknown. `lock` is the write lock of several processes, or None for a single process.
+    `lock` is the write lock of several processes, or None for a single process.
     """
 
-    def __init__(
-        self,
-        sheets: Sheets,
-        fences: Fences,
-        ledger: Ledger,
-        planner: Planner,
-        *,
-        header_ttl_seconds: float,
-        clock: Callable[[], float],
-        write_turn: WriteTurns = no_turn,
-        scheduler: Scheduler,
-        open_writes: Iterable[OpenWrite] = (),
-        lock: WriteLock | None = None,
-    ) -> None:
-        self._lock = lock
-        self._sheets = sheets
-        self._fences = fences
-        self._ledger = ledger
-        self._planner = planner
-        self._applied = AppliedReader(
-            sheets=sheets, scheduler=scheduler, ignore_unknown=planner.ignore_unknown
-        )
-        self._header_ttl_seconds = header_ttl_seconds
-        self._clock = clock
-        self._write_turn = write_turn
-        self._scheduler = scheduler
-        self._open_writes = OpenWrites(fences, ledger, clock=clock, earlier=open_writes, lock=lock)
-        self._tabs: dict[tuple[str, int], dict[str, float]] = {}
-        """Monotonic time at which the last batch to a tab ended, by tab, then by title.
+    fences: Fences
+    ledger: Ledger
+    planner: Planner
+    open_writes: OpenWrites
+    header_ttl_seconds: float
+    write_turn: WriteTurns
+    lock: WriteLock | None
+    _tabs: dict[tuple[str, int], dict[str, float]] = field(default_factory=dict)
+    """Monotonic time at which the last batch to a tab ended, by tab, then by title.
 
-        A tab is a spreadsheet and a sheet ID. The time is infinity while a batch is being sent.
-        """
+    A tab is a spreadsheet and a sheet ID. The time is infinity while a batch is being sent.
+    """
 
     async def write(self, worksheet: Worksheet, writes: Sequence[Write]) -> Sequence[Outcome]:
         """Carry out a group of writes of one kind. Returns an outcome for each write, in order.
@@ -212,7 +189,7 @@ class FencedWriter:
                                           another read of the rows if the tab had another title
         """
         refusals: Sequence[GatewayError | None] = [None] * len(writes)
-        is_single, earlier = self._lock is None, self._open_writes
+        is_single, earlier = self.lock is None, self.open_writes
         if earlier.open or not is_single:
             refusals = await earlier.refusals(worksheet, writes)
         outcomes: dict[int, Outcome] = {}
@@ -233,7 +210,7 @@ class FencedWriter:
             try:
                 # Reserve the quota first, so that nothing waits between a read and its write.
                 spreadsheet = worksheet.id.spreadsheet
-                with nullcontext() if is_first else await self._write_turn(spreadsheet):
+                with nullcontext() if is_first else await self.write_turn(spreadsheet):
                     may_insert = not met[_Again.NOT_INSERTED]
                     plan = await self._plan(worksheet, now, may_insert=may_insert)
                     if is_typed and plan.writes:
@@ -296,26 +273,28 @@ class FencedWriter:
         if entry.answer is None:
             if entry.fence is None:
                 raise no_fence()
-            if not await self._open_writes.settle(worksheet, entry.fence, entry.sent_at):
+            if not await self.open_writes.settle(worksheet, entry.fence, entry.sent_at):
                 return None
             worksheet.forget()
             worksheet.header.forget()
         removal = entry.open_removal
         if removal is not None:
             try:
-                is_moved = await self._open_writes.settle(
+                is_moved = await self.open_writes.settle(
                     worksheet, removal.fence, removal.sent_at, forgets=True
                 )
             except WriteOutcomeUnknown as unknown:
-                raise rows_unsettled(self._fences.retry_seconds) from unknown
+                raise rows_unsettled(self.fences.retry_seconds) from unknown
             entry = replace(entry, is_moved=is_moved, open_removal=None)
         if entry.is_moved:
             return number_unknown()
         if entry.answer is not None:
             return entry.answer
         try:
-            async with explaining(self._sheets, worksheet.id, header_row=worksheet.header_row):
-                results = await self._applied.recorded(worksheet, write, entry)
+            async with explaining(worksheet.sheets, worksheet.id, header_row=worksheet.header_row):
+                results = await recorded_results(
+                    worksheet, write, entry, ignore_unknown=self.planner.ignore_unknown
+                )
         except (RowNumberUnknown, HeaderChanged) as error:
             return error
         except GatewayError as error:
@@ -345,13 +324,13 @@ class FencedWriter:
             is_cached = extent is not None and sheet_id is not None
             if extent is None or sheet_id is None or worksheet.now() >= cache.unfilled_until:
                 is_cached = False
-                await self._fences.find_earlier(worksheet.id.spreadsheet)
+                await self.fences.find_earlier(worksheet.id.spreadsheet)
                 found = await worksheet.look_for_append()
                 extent, sheet_id, end, *_ = found
-            planned, outcomes = await self._planner.plan(worksheet, writes, extent.header)
+            planned, outcomes = await self.planner.plan(worksheet, writes, extent.header)
             if is_cached and outcomes:
                 refused = [writes[index] for index in outcomes]
-                if self._planner.lacks_fields(extent.header, refused):
+                if self.planner.lacks_fields(extent.header, refused):
                     cache.forget()  # a newer header may have these fields
                     return await self._plan(worksheet, writes, may_insert=may_insert)
             native = NO_TABLE
@@ -366,21 +345,21 @@ class FencedWriter:
                 is_end=extent.is_end and extent.table_id == native.id,
                 table=native,
                 looked_at=extent.header_as_of,
-                fresh_seconds=max(self._header_ttl_seconds, FRESH_LOOK_SECONDS),
+                fresh_seconds=max(self.header_ttl_seconds, FRESH_LOOK_SECONDS),
                 is_cached=is_cached,
             )
             return _above_filled(plan, end, extent.table_id, may_insert=may_insert)
-        await self._fences.find_earlier(worksheet.id.spreadsheet)
+        await self.fences.find_earlier(worksheet.id.spreadsheet)
         if isinstance(first.selector, ByNumber):
             rows = sorted({row for write in writes.values() for row in write.numbers})
             around = AROUND if removes else 0
             detail = Detail.VALUES if has_types else Detail.TEXTS
             if has_open_values:
                 detail = Detail.FORMS
-            look = await look_at_rows(self._sheets, worksheet, rows, around=around, detail=detail)
+            look = await look_at_rows(worksheet, rows, around=around, detail=detail)
             for row in look.missing:
                 worksheet.missed(row)
-            planned, outcomes = await self._planner.plan(worksheet, writes, look)
+            planned, outcomes = await self.planner.plan(worksheet, writes, look)
             if not removes:
                 note_unchanged(worksheet, planned, outcomes.values(), look)
             return Plan(
@@ -401,7 +380,7 @@ class FencedWriter:
         has_forms = has_open_values or any(isinstance(w.selector, ByKey) for w in writes.values())
         sheet_id, snapshot = await worksheet.read_in_turn(part, has_forms=has_forms)
         table = snapshot.table
-        planned, outcomes = await self._planner.plan(worksheet, writes, table)
+        planned, outcomes = await self.planner.plan(worksheet, writes, table)
         native = NO_TABLE
         if cache.table.id:
             planned, native = of_one_target(planned, cache.table)
@@ -414,7 +393,7 @@ class FencedWriter:
             table=native,
             emptied=emptied_rows(planned, cache.frozen_rows, snapshot.grid_rows),
             grid_rows=snapshot.grid_rows,
-            around=await self._scheduler.build(rows_around(table, planned)),
+            around=await worksheet.scheduler.build(rows_around(table, planned)),
             looked_at=snapshot.began_seconds(part),
             is_cached=is_cached,
         )
@@ -436,13 +415,12 @@ class FencedWriter:
         Costs no read if the plan has the changed rows and the formats of columns are fresh,
         otherwise 1 read. Raises LookOutdated if that read shows another header or tab.
         """
-        spans, has_new = await self._scheduler.build(open_spans(plan.writes))
+        spans, has_new = await worksheet.scheduler.build(open_spans(plan.writes))
         own, cache = plan.cells, worksheet.header
         unseen = {row: span for row, span in spans.items() if row not in own}
         forms = cache.fresh_forms(plan.header, since=plan.looked_at)
         if unseen or (forms is None and (has_new or spans)):
             seen = await look_at_forms(
-                self._sheets,
                 worksheet,
                 unseen,
                 header=plan.header,
@@ -456,27 +434,27 @@ class FencedWriter:
         for each in plan.writes:
             try:
                 work = with_stored_values(each, forms or SheetForms(), own, plan.header)
-                writes.append(await self._scheduler.build(work))
+                writes.append(await worksheet.scheduler.build(work))
             except GatewayError as error:
                 outcomes[each.index] = error
         return replace(plan, outcomes=outcomes, writes=writes)
 
     async def _send(self, worksheet: Worksheet, plan: Plan) -> _Sent:
         """Store the writes of a plan, send its batch, and read the results from Google's answer."""
-        fence, cache, id_ = self._fences.new(), worksheet.header, worksheet.id
-        if self._lock is not None:
-            await self._lock.opening(id_, fence)
+        fence, cache, id_ = self.fences.new(), worksheet.header, worksheet.id
+        if self.lock is not None:
+            await self.lock.opening(id_, fence)
         writes, has_note, outcomes = await self._noted(worksheet, plan, fence)
         if not writes:
             return _Sent(outcomes)
         plan = replace(plan, writes=writes)
         try:
             forms = cache.fresh_forms(plan.header, since=plan.looked_at)
-            request = await self._scheduler.build(request_of(id_, plan, forms))
+            request = await worksheet.scheduler.build(request_of(id_, plan, forms))
             # From here on wait for Google only, because the rows that were read get older.
             request, looked_at = await self._fresh(worksheet, request)
             if len(self._tabs) > MAX_TABS:
-                recent = worksheet.now() - max(self._header_ttl_seconds, LONGEST_PLAN_SECONDS)
+                recent = worksheet.now() - max(self.header_ttl_seconds, LONGEST_PLAN_SECONDS)
                 self._tabs = {
                     each: ends
                     for each, ends in self._tabs.items()
@@ -491,11 +469,11 @@ class FencedWriter:
                     raise LookOutdated
         except BaseException:
             if has_note:
-                await self._ledger.settled(id_, fence, is_applied=False)
+                await self.ledger.settled(id_, fence, is_applied=False)
             raise
         if looked_at is None:
             if has_note:
-                await self._ledger.settled(id_, fence, is_applied=False)
+                await self.ledger.settled(id_, fence, is_applied=False)
             return _Sent({}, _Again.SLOW_LOOKS, LookOutdated())
         sent_at, sent_seconds = worksheet.moment(), worksheet.now()
         send_until = looked_at + plan.fresh_seconds
@@ -510,7 +488,7 @@ class FencedWriter:
         )
         tab[id_.title] = math.inf
         try:
-            view = await self._fences.commit(
+            view = await self.fences.commit(
                 id_.spreadsheet, batch, resend_seconds=send_until - sent_seconds
             )
         except WriteOutcomeUnknown as unknown:
@@ -518,7 +496,7 @@ class FencedWriter:
             return _Sent(outcomes | dict.fromkeys([each.index for each in writes], unknown))
         except (GatewayError, NeverApplied) as error:
             if has_note:
-                await self._ledger.settled(id_, fence, is_applied=False)
+                await self.ledger.settled(id_, fence, is_applied=False)
             sent = await self._not_applied(worksheet, request, error)
             return sent._replace(outcomes=outcomes | sent.outcomes) if sent.outcomes else sent
         except Exception:  # a bug in the gateway: the batch may have been sent
@@ -527,20 +505,20 @@ class FencedWriter:
         finally:
             tab[id_.title] = worksheet.now()
         if has_note:
-            await self._ledger.settled(id_, fence, is_applied=True)
+            await self.ledger.settled(id_, fence, is_applied=True)
         if view is not None and (view.sheet_id, view.title) != (plan.sheet_id, id_.title):
             worksheet.forget()
             cache.forget()
             return _Sent(outcomes | dict.fromkeys([each.index for each in writes], other_tab()))
         try:
-            results = await self._applied.results(
+            results = await results_of(
                 worksheet, request, view, sent_at=sent_at, sent_seconds=sent_seconds
             )
         except GatewayError as error:
             worksheet.forget()
             cache.forget()
             # A client can repeat a write that has an Idempotency-Key.
-            later = self._fences.unknown(error) if error.retryable else number_unknown(error)
+            later = self.fences.unknown(error) if error.retryable else number_unknown(error)
             results = {
                 each.index: number_unknown(error) if each.write.identity is None else later
                 for each in writes
@@ -555,12 +533,12 @@ class FencedWriter:
         Returns the writes to send, True if any of these changes rows, and the errors of the other
         writes by index.
         """
-        noted, id_ = sendings_of(plan, is_shared=self._lock is not None), worksheet.id
+        noted, id_ = sendings_of(plan, is_shared=self.lock is not None), worksheet.id
         if not noted:
             return plan.writes, False, {}
         refused: dict[int, Outcome] = {}
         try:
-            twins = await self._ledger.sending(id_, [*noted.values()], fence, plan.sheet_id)
+            twins = await self.ledger.sending(id_, [*noted.values()], fence, plan.sheet_id)
         except (InternalError, RecordsUnavailable) as error:
             refused = dict.fromkeys(noted, error)
         else:
@@ -588,18 +566,18 @@ class FencedWriter:
             rows = sorted({*plan.beside, *(row for each in writes for row in each.rows)})
             has_values = any(each.typed and each.has_condition for each in writes)
             detail = Detail.VALUES if has_values else Detail.TEXTS
-            look = await look_again(self._sheets, worksheet, rows, around=around, detail=detail)
+            look = await look_again(worksheet, rows, around=around, detail=detail)
             is_as_planned = (
                 look is not None
                 and (look.header.cells, look.sheet_id) == (plan.header.cells, plan.sheet_id)
-                and await self._scheduler.build(are_unchanged(writes, look))
+                and await worksheet.scheduler.build(are_unchanged(writes, look))
                 and all(is_same(texts, look.rows[row]) for row, texts in plan.beside.items())
             )
             if look is None or not is_as_planned:
                 raise LookOutdated
             looked_at = look.sent_at
             if around:
-                request = await self._scheduler.build(
+                request = await worksheet.scheduler.build(
                     shown_around(worksheet.id, request, look.rows)
                 )
         if worksheet.now() - looked_at <= plan.fresh_seconds:
@@ -618,13 +596,13 @@ class FencedWriter:
             if identity is not None and not isinstance(outcome, Exception):
                 results.append((identity, outcome))
         if results:
-            await self._ledger.completed(results)
+            await self.ledger.completed(results)
 
     def _leave_open(self, worksheet: Worksheet, plan: Plan, fence: Fence) -> None:
         """Record a batch with unknown outcome, and mark the cached header and rows as outdated."""
-        self._open_writes.note(worksheet.id, plan, fence)
-        if self._lock is not None:
-            self._lock.left_open(worksheet.id, fence)
+        self.open_writes.note(worksheet.id, plan, fence)
+        if self.lock is not None:
+            self.lock.left_open(worksheet.id, fence)
         worksheet.header.forget()
         worksheet.note_possible_write()
 
@@ -648,9 +626,7 @@ class FencedWriter:
             failure.__cause__ = cause
             if isinstance(cause, UpstreamRefusal) and refused_request(cause) is None:
                 try:
-                    failure = await explain(
-                        self._sheets, worksheet.id, cause, header_row=plan.header.row
-                    )
+                    failure = await worksheet.loader.explained(cause, plan.header.row)
                 except GatewayError as unexplained:
                     failure = unexplained
             return _Sent({}, _Again.FAILED, failure)
@@ -668,7 +644,7 @@ class FencedWriter:
         elif isinstance(change, RemovedRows):
             row, grid_rows = change.last_row, plan.grid_rows
         reason = await explain(
-            self._sheets,
+            worksheet.sheets,
             worksheet.id,
             error,
             row=row,

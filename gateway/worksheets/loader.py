@@ -16,7 +16,7 @@ Rules
 import asyncio
 import math
 from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -51,7 +51,7 @@ from gateway.table.records import (
 )
 from gateway.table.table import Column, Table, Unlike, make_table
 from gateway.telemetry.events import google_refused, header_trouble
-from gateway.worksheets.access import WorksheetId, own_area, own_sheet
+from gateway.worksheets.access import WorksheetId, own_area, worksheet_not_found
 from gateway.worksheets.answers import Encodings
 from gateway.worksheets.refusal import explain, header_moved, no_header_row, no_record_field
 from gateway.worksheets.scheduler import Scheduler
@@ -109,32 +109,21 @@ class EndLook(NamedTuple):
     may_append: bool = False
 
 
+@dataclass(kw_only=True, eq=False)
 class Loader:
     """Reads one worksheet, from its header row down."""
 
-    def __init__(
-        self,
-        worksheet: WorksheetId,
-        header_cache: HeaderCache,
-        *,
-        layout: Layout = DEFAULT_LAYOUT,
-        sheets: Sheets,
-        scheduler: Scheduler,
-        shared: SharedState | None,
-    ) -> None:
-        self._id = worksheet
-        self._shared = shared
-        self._header_cache = header_cache
-        self._layout = layout
-        self._header_row = layout.header_row
-        self._sheets = sheets
-        self._scheduler = scheduler
-        self._clock, self._moment = header_cache.clock, header_cache.moment
-        self._formats: tuple[tuple[str, ...], Mapping[int, Unlike]] = ((), {})
-        """Cells of the header at the last typed read, and the number formats found then, by column.
+    id: WorksheetId
+    header_cache: HeaderCache
+    layout: Layout = DEFAULT_LAYOUT
+    sheets: Sheets
+    scheduler: Scheduler
+    shared: SharedState | None
+    _formats: tuple[tuple[str, ...], Mapping[int, Unlike]] = ((), MappingProxyType({}))
+    """Cells of the header at the last typed read, and the number formats found then, by column.
 
-        The formats count only while the header has the same cells.
-        """
+    The formats count only while the header has the same cells.
+    """
 
     async def displayed(
         self, known: Snapshot | None = None, *, sheet_id: int | None = None, is_now: bool = False
@@ -146,14 +135,14 @@ class Loader:
         title differs. `is_now`: do not use a read of another process. If `table.ends_by_types`, the
         caller must call `with_types` next, because only typed values show the last record.
         """
-        moment = self._moment()
+        moment = self.header_cache.moment()
         digest = None if known is None else known.displayed.digest
         rendering, began = await self._read(Render.DISPLAYED, digest, sheet_id, is_now=is_now)
         if rendering is not None:
-            table = make_table(rendering.columns, self._layout)
+            table = make_table(rendering.columns, self.layout)
             snapshot = Snapshot(
                 table=table,
-                grid_rows=own_area(self._id, rendering.range).last_row,
+                grid_rows=own_area(self.id, rendering.range).last_row,
                 displayed=Origin(
                     began_seconds=began,
                     byte_count=rendering.byte_count,
@@ -165,18 +154,20 @@ class Loader:
                 encodings=Encodings(table, rendering.byte_count),
             )
             if not table.ends_by_types and max(map(len, rendering.columns), default=0) > table.size:
-                self._header_cache.unfilled_until = -math.inf
+                self.header_cache.unfilled_until = -math.inf
         elif known is not None:
             origin = replace(known.displayed, began_seconds=began, as_of=moment)
             snapshot = replace(known, displayed=origin, is_expired=False)
         else:
             raise ValueError("the read returned None, but no earlier read was given")
-        await self._take_header(snapshot.table.header, moment)
-        table, native = snapshot.table, self._header_cache.table
+        header = snapshot.table.header
+        self.header_cache.compare(header, as_of=moment)
+        await self.check_header(header, logs_duplicates=True)
+        table, native = snapshot.table, self.header_cache.table
         end = end_in(table, native)
         is_filled_down = end < end_in(table, native, BLANK_ONLY)
         if is_filled_down:
-            self._header_cache.unfilled_until = -math.inf
+            self.header_cache.unfilled_until = -math.inf
         extent = SheetExtent(
             header=table.header,
             last_row=table.header.row if table.ends_by_types else end,
@@ -187,7 +178,7 @@ class Loader:
             header_as_of=began,
             as_of=moment,
         )
-        self._header_cache.keep(extent)
+        self.header_cache.keep(extent)
         return snapshot, extent
 
     async def typed(
@@ -232,11 +223,11 @@ class Loader:
         else:
             table = snapshot.table
             if snapshot.displayed.columns:
-                table = make_table(snapshot.displayed.columns, self._layout)
+                table = make_table(snapshot.displayed.columns, self.layout)
             cells, formats = self._formats
             if cells == table.header.cells:
                 before = {**formats, **before}
-            table = await self._scheduler.build(table.with_typed(columns, before))
+            table = await self.scheduler.build(table.with_typed(columns, before))
             formats = {at: unlike.known for at, unlike in table.unlike.items()}
             self._formats = (table.header.cells, formats)
             both = replace(
@@ -246,11 +237,11 @@ class Loader:
                 encodings=Encodings(table, snapshot.displayed.byte_count),
                 is_expired=False,
             )
-        extent, native = self._header_cache.extent, self._header_cache.table
+        extent, native = self.header_cache.extent, self.header_cache.table
         if max(map(len, snapshot.displayed.columns), default=0) > both.table.size:
-            self._header_cache.unfilled_until = -math.inf
+            self.header_cache.unfilled_until = -math.inf
         if both.table.ends_by_types and extent and extent.as_of == both.displayed.as_of:
-            self._header_cache.keep(replace(extent, last_row=end_in(both.table, native)))
+            self.header_cache.keep(replace(extent, last_row=end_in(both.table, native)))
         return both
 
     async def both_again(self, seen: Snapshot, *, sheet_id: int | None) -> Snapshot | None:
@@ -279,16 +270,16 @@ class Loader:
         1 read, and with `has_forms` 1 read more if the row with the formats was deleted. If the
         rows are too large, costs 1 to 2 reads more and caches no formats.
         """
-        known, header_row = self._header_cache.extent, self._header_row
-        started, moment = self._clock(), self._moment()
+        known, header_row = self.header_cache.extent, self.layout.header_row
+        started, moment = self.header_cache.clock(), self.header_cache.moment()
         last_row = form_row or (header_row if known is None else known.last_row)
         if has_forms:
-            ranges, detail = form_ranges(self._id.title, last_row, header_row), Detail.FORMS
+            ranges, detail = form_ranges(self.id.title, last_row, header_row), Detail.FORMS
         else:
-            ranges = [a1.row_range(self._id.title, header_row, header_row + 1)]
+            ranges = [a1.row_range(self.id.title, header_row, header_row + 1)]
             detail = Detail.VALUES
         try:
-            view = await self._sheets.read_sheet(self._id.spreadsheet, ranges, detail=detail)
+            view, header = await self.read(ranges, detail)
         except SheetTooLarge:
             if not has_forms:
                 raise
@@ -298,10 +289,9 @@ class Loader:
         except UpstreamRefusal as refusal:
             if has_forms and last_row > header_row:  # people may have deleted that row
                 return await self.look_at_header(has_forms=True, form_row=header_row)
-            raise await self._explained(refusal, header_row) from refusal
-        own_sheet(self._id, view)
-        header = header_of(view, self._layout)
-        await self._take_header(header, moment)
+            raise await self.explained(refusal, header_row) from refusal
+        self.header_cache.compare(header, as_of=moment)
+        await self.check_header(header, logs_duplicates=True)
         native = view.table
         is_same = known is not None and known.table_id == native.id
         end = min(native.last_row or view.rows, view.rows)
@@ -315,24 +305,21 @@ class Loader:
             header_as_of=started,
             as_of=moment,
         )
-        self._header_cache.keep(extent)
+        self.header_cache.keep(extent)
         forms = forms_in(view, last_row) if has_forms else None
-        self._header_cache.seen_sheet(view, started, forms=forms, header=header)
+        self.header_cache.seen_sheet(view, started, forms=forms, header=header)
         return extent, view
 
-    async def look_at_end(
-        self, last_row: int | None = None, *, near_rows: int = 0
-    ) -> tuple[EndLook, NativeTable]:
+    async def look_at_end(self, last_row: int | None = None, *, near_rows: int = 0) -> EndLook:
         """Read the header, its native table, and the end of the records. Usually costs 1 read.
 
         Reads the rows around `last_row`, a row at the end or above it. The default is the cached
         last row, or the first rows without a cached last row. `near_rows` is the number of rows to
         read below, by default many if filled-down rows are possible. Costs 1 read more if the end
         has moved or filled-down rows are far below, 2 more if `last_row` was deleted, and 1 to 2
-        more if the rows are too large. Also returns the native table under the header, or
-        `NO_TABLE`. Also caches the formats of columns.
+        more if the rows are too large. Also caches the native table and the formats of columns.
         """
-        cache, header_row, title = self._header_cache, self._header_row, self._id.title
+        cache, header_row, title = self.header_cache, self.layout.header_row, self.id.title
         known = cache.extent
         if last_row is None and known and (known.is_end or known.last_row > header_row):
             last_row = known.last_row
@@ -342,13 +329,13 @@ class Loader:
             near_rows = near_rows or (NEAR_ROWS if cache.unfilled_until else FIRST_ROWS)
             first_row, shown_to = max(header_row, last_row - ABOVE_END), last_row + near_rows
             last_column = a1.LAST_COLUMN
-        started, moment = self._clock(), self._moment()
+        started, moment = self.header_cache.clock(), self.header_cache.moment()
         ranges = [
             a1.row_range(title, header_row, header_row + 1),
             a1.rows_from(title, first_row, f"{last_column}{shown_to}"),
         ]
         try:
-            view = await self._sheets.read_sheet(self._id.spreadsheet, ranges, detail=Detail.FORMS)
+            view, header = await self.read(ranges, Detail.FORMS)
         except SheetTooLarge:
             if is_first and near_rows > NEAR_ROWS:
                 return await self.look_at_end(last_row, near_rows=NEAR_ROWS)
@@ -357,18 +344,16 @@ class Loader:
             extent, view = await self.look_at_header(has_forms=True, form_row=header_row + 1)
             is_small = view.rows <= header_row + FIRST_ROWS and view.columns <= FIRST_COLUMNS
             is_known = last_row is not None
-            look = EndLook(extent, view.sheet_id, is_whole=is_known, may_append=is_small)
-            return look, view.table
+            return EndLook(extent, view.sheet_id, is_whole=is_known, may_append=is_small)
         except UpstreamRefusal as refusal:
-            error = await self._explained(refusal, first_row)
+            error = await self.explained(refusal, first_row)
             if not isinstance(error, RowNotFound):
                 raise error from refusal
             cache.forget()
             return await self.look_at_end()
-        own_sheet(self._id, view)
         rows, native = view.blocks[1], view.table
-        header = header_of(view, self._layout)
-        await self._take_header(header, moment)
+        self.header_cache.compare(header, as_of=moment)
+        await self.check_header(header, logs_duplicates=True)
         height, width = (
             (native.last_row, native.end_column) if native.id else (view.rows, view.columns)
         )
@@ -390,7 +375,7 @@ class Loader:
                 has_more=is_cut and may_be_far and not (is_small and is_first),
                 beside=rows.texts[skipped:],
             )
-            end = await self._scheduler.build(work)
+            end = await self.scheduler.build(work)
             may_go_on = is_cut and end is not None and end.last_row > shown_to - NEAR_ROWS // 2
             if end is None or may_go_on:
                 cache.forget()
@@ -411,7 +396,7 @@ class Loader:
         cache.seen_sheet(view, started, forms=forms, header=header)
         if end is not None:
             cache.unfilled_until = -math.inf if end.filled else started + cache.ttl_seconds
-        return EndLook(extent, view.sheet_id, end, is_whole=end is not None), native
+        return EndLook(extent, view.sheet_id, end, is_whole=end is not None)
 
     async def window(self, span: RowSpan) -> Window:
         """Read a window (range of rows). Costs 1 read, or 2 at the end of the records or below it.
@@ -439,22 +424,19 @@ class Loader:
 
     async def _typed_window(self, window: Window) -> Window:
         """Read the rows of a window again, with displayed texts and typed values. Costs 1 read."""
-        moment, title, first_row = self._moment(), self._id.title, window.span.first_row
+        moment, title, first_row = self.header_cache.moment(), self.id.title, window.span.first_row
         last_row = first_row + len(window.rows) - 1
         ranges = [
-            a1.row_range(title, self._header_row),
+            a1.row_range(title, self.layout.header_row),
             a1.rows_between(title, first_row, last_row),
         ]
         try:
-            view = await self._sheets.read_sheet(self._id.spreadsheet, ranges)
+            view, header = await self.read(ranges)
         except UpstreamRefusal as refusal:
-            raise await self._explained(refusal, last_row) from refusal
-        found = own_sheet(self._id, view).blocks[1]
-        header = header_of(view, self._layout)
-        self._header_cache.compare(header, as_of=moment)
-        if header.row > 1:
-            await check_place(self._sheets, self._id, self._header_cache, header)
-        check_names(header)
+            raise await self.explained(refusal, last_row) from refusal
+        found = view.blocks[1]
+        self.header_cache.compare(header, as_of=moment)
+        await self.check_header(header)
         blank: list[list[str]] = [[] for _ in range(len(window.rows) - len(found.texts))]
         return replace(
             window, header=header, rows=[*found.texts, *blank], values=[*found.values, *blank]
@@ -462,46 +444,43 @@ class Loader:
 
     async def _displayed_window(self, span: RowSpan) -> Window:
         """Read the displayed rows of a span. Costs 1 read, or 2 to 3 at the end of the records."""
-        moment, started = self._moment(), self._clock()
+        moment, started = self.header_cache.moment(), self.header_cache.clock()
         last_row = span.first_row + span.row_count  # one more than requested, to set has_next
         ranges = [
-            a1.row_range(self._id.title, self._header_row),
-            a1.rows_between(self._id.title, span.first_row, last_row),
+            a1.row_range(self.id.title, self.layout.header_row),
+            a1.rows_between(self.id.title, span.first_row, last_row),
         ]
-        header, rows, has_next = parse_header((), self._layout), list[list[str]](), False
+        header, rows, has_next = parse_header((), self.layout), list[list[str]](), False
         tail: Sequence[Sequence[object]] = ()
         try:
             with recording_sent_at() as sent_at:
-                top, found = await self._sheets.read_ranges(self._id.spreadsheet, ranges)
-            is_below = own_area(self._id, found.range).last_row == last_row
-            header = parse_header(top.cells[0] if top.cells else (), self._layout)
+                top, found = await self.sheets.read_ranges(self.id.spreadsheet, ranges)
+            is_below = own_area(self.id, found.range).last_row == last_row
+            header = parse_header(top.cells[0] if top.cells else (), self.layout)
             lines: Sequence[Sequence[object]] = found.cells
             last = last_record(header.end, by_column(lines))
             # A separate read of the rows below could show another tab.
-            ranges[1] = a1.rows_from(self._id.title, span.first_row)
+            ranges[1] = a1.rows_from(self.id.title, span.first_row)
             try:
                 if last is not None and last <= span.row_count and is_below:
-                    top, found = await self._sheets.read_ranges(self._id.spreadsheet, ranges)
-                    own_area(self._id, found.range)
-                    header = parse_header(top.cells[0] if top.cells else (), self._layout)
+                    top, found = await self.sheets.read_ranges(self.id.spreadsheet, ranges)
+                    own_area(self.id, found.range)
+                    header = parse_header(top.cells[0] if top.cells else (), self.layout)
                     lines, last = found.cells, last_record(header.end, by_column(found.cells))
                 if last is None:
-                    view = await self._sheets.read_sheet(self._id.spreadsheet, ranges)
-                    below = own_sheet(self._id, view).blocks[1]
-                    header = header_of(view, self._layout)
+                    view, header = await self.read(ranges)
+                    below = view.blocks[1]
                     texts, values = by_column(below.texts), by_column(below.values)
                     lines, last = below.texts, last_record(header.end, texts, values)
             except SheetTooLarge:
                 last = span.row_count + 1
         except UpstreamRefusal as refusal:
-            error = await self._explained(refusal, span.first_row)
+            error = await self.explained(refusal, span.first_row)
             if not isinstance(error, RowNotFound):
                 raise error from refusal
         else:
-            self._header_cache.compare(header, as_of=moment)
-            if header.row > 1:
-                await check_place(self._sheets, self._id, self._header_cache, header)
-            check_names(header)
+            self.header_cache.compare(header, as_of=moment)
+            await self.check_header(header)
             has_next, tail = last is None or last > span.row_count, lines[last or 0 :][:1]
             lines = lines[: span.row_count]
             rows = [[text_at(line, column) for column in range(len(line))] for line in lines]
@@ -526,20 +505,20 @@ class Loader:
 
         async def from_google(known: bytes | None) -> Rendering | None:
             if sheet_id is not None:
-                area = SheetArea(sheet_id, self._header_row)
-                return await read_tab(self._sheets, self._id, area, render=render, known=known)
-            range_ = a1.rows_from(self._id.title, self._header_row)
-            return await self._sheets.read_columns(
-                self._id.spreadsheet, range_, render=render, known=known
+                area = SheetArea(sheet_id, self.layout.header_row)
+                return await self.read_tab(area, render, known)
+            range_ = a1.rows_from(self.id.title, self.layout.header_row)
+            return await self.sheets.read_columns(
+                self.id.spreadsheet, range_, render=render, known=known
             )
 
-        started, shared = self._clock(), self._shared
+        started, shared = self.header_cache.clock(), self.shared
         with recording_sent_at() as sent_at:
             try:
                 if shared is None:
                     rendering = await from_google(known)
                 else:
-                    extent, newest = self._header_cache.extent, shared.newest_seconds
+                    extent, newest = self.header_cache.extent, shared.newest_seconds
                     if extent is not None:
                         newest = max(newest, extent.header_as_of)
                     # Other processes read by title, so their reads can show another tab.
@@ -549,56 +528,73 @@ class Loader:
                         shared, render, known=known, newer_than=newest, from_google=from_google
                     )
             except UpstreamRefusal as refusal:
-                raise await self._explained(refusal, self._header_row) from refusal
+                raise await self.explained(refusal, self.layout.header_row) from refusal
         return rendering, sent_at.at_seconds or started
 
-    async def _explained(self, refusal: UpstreamRefusal, row: int) -> GatewayError:
-        """Return the error that explains Google's refusal to read down to `row`. Costs 1 read."""
-        header_row = self._header_row
-        return await explain(self._sheets, self._id, refusal, row=row, header_row=header_row)
+    async def read(
+        self, ranges: Sequence[str], detail: Detail = Detail.VALUES
+    ) -> tuple[SheetView, Header]:
+        """Read A1 ranges of the worksheet, of which the first has the header. Costs 1 read.
 
-    async def _take_header(self, header: Header, moment: int) -> None:
-        """Compare a header, read at event number `moment`, with the cached header.
-
-        Logs duplicate names once per header. Raises NoHeaderRow if the header names no field, or if
-        people moved it to another row.
+        Raises WorksheetNotFound if the title of the tab differs in case.
         """
-        self._header_cache.compare(header, as_of=moment)
+        view = await self.sheets.read_sheet(self.id.spreadsheet, ranges, detail=detail)
+        if view.title != self.id.title:
+            raise worksheet_not_found(self.id, [view.title])
+        return view, header_of(view, self.layout)
+
+    async def read_tab(
+        self, area: SheetArea, render: Render, known: bytes | None = None
+    ) -> Rendering | None:
+        """Read the cells of `area`, which names its tab by the sheet ID. Costs 1 read.
+
+        Returns None if cells and title are as in the earlier answer with the digest `known`. Raises
+        `OtherTab` if the tab has another title than the worksheet.
+        """
+        try:
+            rendering = await self.sheets.read_columns(
+                self.id.spreadsheet, area, render=render, known=known
+            )
+            if rendering is not None:
+                own_area(self.id, rendering.range)
+        except UpstreamRefusal as refusal:  # the tab was deleted, or its grid has fewer rows
+            google_refused(refusal.google_message)
+            raise OtherTab from refusal
+        except NotFound as error:
+            raise OtherTab from error
+        return rendering
+
+    async def explained(self, refusal: UpstreamRefusal, row: int) -> GatewayError:
+        """Return the error that explains Google's refusal to read down to `row`. Costs 1 read."""
+        header_row = self.layout.header_row
+        return await explain(self.sheets, self.id, refusal, row=row, header_row=header_row)
+
+    async def check_header(self, header: Header, *, logs_duplicates: bool = False) -> None:
+        """Check a header that was read.
+
+        Raises NoHeaderRow if the header has no names, if it lacks the field of `record_field`, or
+        if people moved the last known header to another row. Costs no read if row 1 is the header
+        or if `header` equals the last known header, otherwise 1 read of the first rows. With
+        `logs_duplicates`, logs duplicate names once per header.
+        """
+        cache = self.header_cache
         if header.row > 1:
-            await check_place(self._sheets, self._id, self._header_cache, header)
+            trusted = cache.trusted_cells
+            if trusted is not None and trusted != header.cells:
+                ranges = [a1.row_range(self.id.title, 1, header.row + MOST_MOVED_ROWS)]
+                (found,) = await self.sheets.read_ranges(self.id.spreadsheet, ranges)
+                own_area(self.id, found.range)
+                for row, cells in enumerate(found.cells, 1):
+                    if row != header.row and parse_header(cells).cells == trusted:
+                        raise header_moved(row, header.row)
+            if header.columns:
+                cache.trusted_cells = header.cells
         check_names(header)
-        known = self._header_cache.extent
-        if known is None or known.header.cells != header.cells:
+        known = cache.extent
+        if logs_duplicates and (known is None or known.header.cells != header.cells):
             duplicates = header.duplicates()
             if duplicates:
-                header_trouble(self._id.spreadsheet, self._id.title, duplicates)
-
-
-async def read_tab(
-    sheets: Sheets,
-    worksheet: WorksheetId,
-    area: SheetArea,
-    *,
-    render: Render,
-    known: bytes | None = None,
-) -> Rendering | None:
-    """Read the cells of `area`, which names its tab by the sheet ID. Costs 1 read.
-
-    Returns None if cells and title are as in the earlier answer with the digest `known`. Raises
-    `OtherTab` if the tab has another title than the worksheet.
-    """
-    try:
-        rendering = await sheets.read_columns(
-            worksheet.spreadsheet, area, render=render, known=known
-        )
-        if rendering is not None:
-            own_area(worksheet, rendering.range)
-    except UpstreamRefusal as refusal:  # the tab was deleted, or its grid has fewer rows
-        google_refused(refusal.google_message)
-        raise OtherTab from refusal
-    except NotFound as error:
-        raise OtherTab from error
-    return rendering
+                header_trouble(self.id.spreadsheet, self.id.title, duplicates)
 
 
 def form_ranges(title: str, last_row: int, header_row: int) -> list[str]:
@@ -698,25 +694,6 @@ def header_of(view: SheetView, layout: Layout) -> Header:
     block = view.blocks[0]
     is_there = block.first_row == layout.header_row and block.texts
     return parse_header(block.texts[0] if is_there else (), layout)
-
-
-async def check_place(
-    sheets: Sheets, worksheet: WorksheetId, cache: HeaderCache, header: Header
-) -> None:
-    """Raise NoHeaderRow if people moved the last known header to another row.
-
-    Costs no read if `header` equals the last known header, otherwise 1 read of the first rows.
-    """
-    trusted = cache.trusted_cells
-    if trusted is not None and trusted != header.cells:
-        ranges = [a1.row_range(worksheet.title, 1, header.row + MOST_MOVED_ROWS)]
-        (found,) = await sheets.read_ranges(worksheet.spreadsheet, ranges)
-        own_area(worksheet, found.range)
-        for row, cells in enumerate(found.cells, 1):
-            if row != header.row and parse_header(cells).cells == trusted:
-                raise header_moved(row, header.row)
-    if header.columns:
-        cache.trusted_cells = header.cells
 
 
 def check_names(header: Header) -> None:

@@ -15,7 +15,6 @@ from gateway.google.sheets import (
     Detail,
     Render,
     SheetArea,
-    Sheets,
     SheetView,
     Value,
     recording_sent_at,
@@ -24,17 +23,9 @@ from gateway.table import a1
 from gateway.table.column_types import SeenCell
 from gateway.table.header import Header, parse_header
 from gateway.table.records import EndRule, last_record
-from gateway.worksheets.access import WorksheetId, own_sheet, worksheet_not_found
-from gateway.worksheets.loader import (
-    OtherTab,
-    check_names,
-    check_place,
-    form_ranges,
-    forms_in,
-    header_of,
-    read_tab,
-)
-from gateway.worksheets.refusal import explain, tabs_changing
+from gateway.worksheets.access import worksheet_not_found
+from gateway.worksheets.loader import OtherTab, form_ranges, forms_in
+from gateway.worksheets.refusal import tabs_changing
 from gateway.worksheets.worksheet import Worksheet
 
 MAX_LOOKS = 3
@@ -71,7 +62,6 @@ class RowLook:
 
 
 async def look_at_rows(
-    sheets: Sheets,
     worksheet: Worksheet,
     rows: Sequence[int],
     *,
@@ -88,14 +78,14 @@ async def look_at_rows(
     all reads are repeated.
     """
     for _ in range(MAX_LOOKS):
-        look = await _look(sheets, worksheet, rows, around=around, detail=detail)
+        look = await _look(worksheet, rows, around=around, detail=detail)
         last = look.last_record
         if last >= max(look.rows, default=0):
             return look
         # Requested rows below `last` exist only if a record follows them.
         area = SheetArea(look.sheet_id, min(row for row in look.rows if row > last))
         try:
-            last = max(last, await _last_row(sheets, worksheet.id, area, look.header.end))
+            last = max(last, await _last_row(worksheet, area, look.header.end))
         except OtherTab:
             continue
         existing = {row: texts for row, texts in look.rows.items() if row <= last}
@@ -106,7 +96,7 @@ async def look_at_rows(
 
 
 async def _look(
-    sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int, detail: Detail
+    worksheet: Worksheet, rows: Sequence[int], *, around: int, detail: Detail
 ) -> RowLook:
     """Read the header and the rows within the grid, including rows that are blank."""
     moment, cache, header_row = worksheet.moment(), worksheet.header, worksheet.header_row
@@ -123,7 +113,7 @@ async def _look(
         spans = a1.row_spans(found, around=around, header_row=header_row)
         try:
             look, view = await _read_rows(
-                sheets, worksheet, found, spans, asked=len(rows), detail=detail, last_row=last_row
+                worksheet, found, spans, asked=len(rows), detail=detail, last_row=last_row
             )
         except WriteTooLarge:
             if last_row != header_row:
@@ -135,7 +125,7 @@ async def _look(
                 cache.forget()  # the cached last row may be the missing row
                 last_row = header_row
                 continue
-            grid_of, found = await _rows_in_grid(sheets, worksheet.id, found)
+            grid_of, found = await _rows_in_grid(worksheet, found)
             if found:
                 continue
             return RowLook(
@@ -154,9 +144,7 @@ async def _look(
     cache.compare(header, as_of=moment)
     forms = None if last_row is None else forms_in(view, last_row)
     cache.seen_sheet(view, look.sent_at, forms=forms, header=header)
-    if header_row > 1:
-        await check_place(sheets, worksheet.id, cache, header)
-    check_names(header)
+    await worksheet.loader.check_header(header)
     if len(rows) > 1 and sum(map(len, shown.values())) > MAX_TARGET_CELLS:
         raise _too_large(is_row=False)
     displayed, around_rows = dict[int, Sequence[str]](), {**shown}
@@ -176,7 +164,7 @@ async def _look(
 
 
 async def look_again(
-    sheets: Sheets, worksheet: Worksheet, rows: Sequence[int], *, around: int, detail: Detail
+    worksheet: Worksheet, rows: Sequence[int], *, around: int, detail: Detail
 ) -> RowLook | None:
     """Read planned rows again, with rows around them. Returns None if a row is below the grid.
 
@@ -185,7 +173,7 @@ async def look_again(
     moment = worksheet.moment()
     spans = a1.row_spans(rows, around=around, header_row=worksheet.header_row)
     try:
-        look, _ = await _read_rows(sheets, worksheet, rows, spans, asked=len(rows), detail=detail)
+        look, _ = await _read_rows(worksheet, rows, spans, asked=len(rows), detail=detail)
     except RowNotFound:
         return None
     worksheet.header.compare(look.header, as_of=moment)
@@ -194,7 +182,6 @@ async def look_again(
 
 
 async def look_at_forms(
-    sheets: Sheets,
     worksheet: Worksheet,
     spans: Mapping[int, tuple[int, int]],
     *,
@@ -212,15 +199,12 @@ async def look_at_forms(
     ranges = form_ranges(id_.title, last_row, header.row)
     ranges += [a1.cells_of_row(id_.title, row, *span) for row, span in spans.items()]
     try:
-        view = await sheets.read_sheet(id_.spreadsheet, ranges, detail=Detail.FORMS)
+        view, seen = await worksheet.loader.read(ranges, Detail.FORMS)
     except SheetTooLarge as too_large:
         raise _too_large(is_row=False) from too_large
     except UpstreamRefusal as refusal:
         raise LookOutdated from refusal
-    if (own_sheet(id_, view).sheet_id, header_of(view, worksheet.layout).cells) != (
-        sheet_id,
-        header.cells,
-    ):
+    if (view.sheet_id, seen.cells) != (sheet_id, header.cells):
         raise LookOutdated
     worksheet.header.seen_sheet(view, began, forms=forms_in(view, last_row), header=header)
     own: dict[int, Sequence[SeenCell]] = {}
@@ -233,7 +217,6 @@ async def look_at_forms(
 
 
 async def _read_rows(
-    sheets: Sheets,
     worksheet: Worksheet,
     rows: Sequence[int],
     spans: Sequence[tuple[int, int]],
@@ -255,12 +238,12 @@ async def _read_rows(
     ranges += [a1.rows_between(id_.title, *span) for span in spans]
     try:
         with recording_sent_at() as sent:
-            view = own_sheet(id_, await sheets.read_sheet(id_.spreadsheet, ranges, detail=detail))
+            view, header = await worksheet.loader.read(ranges, detail)
     except SheetTooLarge as too_large:
         raise _too_large(is_row=asked <= 1) from too_large
     except UpstreamRefusal as refusal:
         last = max([*rows, last_row or header_row])
-        raise await explain(sheets, id_, refusal, row=last, header_row=header_row) from refusal
+        raise await worksheet.loader.explained(refusal, last) from refusal
     texts: dict[int, Sequence[str]] = {}
     values: dict[int, Sequence[Value]] = {}
     cells: dict[int, Sequence[SeenCell]] = {}
@@ -274,7 +257,7 @@ async def _read_rows(
                 cells[row] = block.cells[at] if is_filled else ()
     look = RowLook(
         sheet_id=view.sheet_id,
-        header=header_of(view, worksheet.layout),
+        header=header,
         rows=texts,
         missing=frozenset(),
         sent_at=sent.at_seconds or began,
@@ -299,7 +282,7 @@ def _too_large(*, is_row: bool) -> WriteTooLarge:
 
 
 async def _rows_in_grid(
-    sheets: Sheets, worksheet: WorksheetId, rows: Sequence[int]
+    worksheet: Worksheet, rows: Sequence[int]
 ) -> tuple[int | None, Sequence[int]]:
     """Return the sheet ID of the tab with the title, and the rows within its grid.
 
@@ -308,11 +291,11 @@ async def _rows_in_grid(
     """
     if len(rows) == 1:  # Google has refused this row
         return None, ()
-    worksheets = await sheets.list_worksheets(worksheet.spreadsheet)
+    worksheets = await worksheet.sheets.list_worksheets(worksheet.id.spreadsheet)
     for sheet in worksheets:
-        if sheet.title == worksheet.title:
+        if sheet.title == worksheet.id.title:
             return sheet.sheet_id, [row for row in rows if row <= sheet.rows]
-    raise worksheet_not_found(worksheet, [sheet.title for sheet in worksheets])
+    raise worksheet_not_found(worksheet.id, [sheet.title for sheet in worksheets])
 
 
 def _last_record(
@@ -328,15 +311,15 @@ def _last_record(
     return 0
 
 
-async def _last_row(sheets: Sheets, worksheet: WorksheetId, area: SheetArea, end: EndRule) -> int:
+async def _last_row(worksheet: Worksheet, area: SheetArea, end: EndRule) -> int:
     """Return the row number of the last record in an area, or 0. Raises `OtherTab`.
 
     Costs 1 read, and 1 more if the last rows display only words of booleans such as `FALSE`.
     """
-    displayed = await read_tab(sheets, worksheet, area, render=Render.DISPLAYED)
+    displayed = await worksheet.loader.read_tab(area, Render.DISPLAYED)
     columns = () if displayed is None else displayed.columns
     last = last_record(end, columns)
     if last is None:
-        typed = await read_tab(sheets, worksheet, area, render=Render.TYPED)
+        typed = await worksheet.loader.read_tab(area, Render.TYPED)
         last = last_record(end, columns, () if typed is None else typed.columns)
     return area.first_row + last - 1 if last else 0

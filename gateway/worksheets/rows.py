@@ -63,6 +63,7 @@ from gateway.worksheets.exports import LANE, Export
 from gateway.worksheets.fenced_writer import FencedWriter
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.idempotency import Idempotency, Ledger, OpenWrite, Settled
+from gateway.worksheets.open_writes import OpenWrites
 from gateway.worksheets.planning import Planner
 from gateway.worksheets.reading import Read, ReadBudget, Reader, too_costly
 from gateway.worksheets.refusal import row_not_found
@@ -134,20 +135,20 @@ class RowService:
         self._clock = clock
         self._pool = pool = Pool(max_worksheets=cache.max_worksheets, max_bytes=cache.max_bytes)
         self._scheduler = scheduler = Scheduler(api.max_query_steps)
+        lock = None if peers is None else peers.lock
         self._writer = FencedWriter(
-            sheets,
-            fences,
-            ledger,
-            Planner(
+            fences=fences,
+            ledger=ledger,
+            planner=Planner(
                 ignore_unknown=api.unknown_fields == "ignore",
                 clears=writes.delete == "clear",
             ),
-            scheduler=scheduler,
+            open_writes=OpenWrites(
+                fences, ledger, clock=wall_clock, earlier=open_writes, lock=lock
+            ),
             header_ttl_seconds=cache.header_ttl_seconds,
-            clock=wall_clock,
             write_turn=write_turn,
-            open_writes=open_writes,
-            lock=None if peers is None else peers.lock,
+            lock=lock,
         )
         self._queues = WriteQueues(writes, write_turn=write_turn)
         self._resources = resources = Resources(

@@ -12,7 +12,7 @@ Rules
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from gateway.google.sheets import Fence, Render, Rendering
@@ -44,6 +44,7 @@ ReadRendering = Callable[[bytes | None], Awaitable[Rendering | None]]
 """Reads all texts or all values from Google. Returns None if they have the given digest."""
 
 
+@dataclass(kw_only=True, eq=False)
 class SharedState:
     """State of a worksheet in this process, which several processes share.
 
@@ -51,44 +52,36 @@ class SharedState:
     are methods of `Worksheet`.
     """
 
-    def __init__(
-        self,
-        worksheet: WorksheetId,
-        peers: "Peers",
-        *,
-        header: HeaderCache,
-        learn: Callable[[News], None],
-        expire: Callable[[], None],
-        forget: Callable[[], None],
-    ) -> None:
-        self.id = worksheet
-        self.peers = peers
-        self.header = header
-        self.learn = learn
-        self.forget = forget
-        self._expire = expire
-        self.epoch: str | None = None
-        """Epoch (version) of the cached rows, or None if unknown."""
-        self.own_epoch: str | None = None
-        """Epoch (version) of this process's last write, or None if another process wrote since."""
-        self.changes = 0
-        """Number of actual or possible changes of the worksheet by other processes."""
-        self.writes = 0
-        """Number of changes by this process. A read from before a change is not published."""
-        self.newest_seconds = float("-inf")
-        """Monotonic seconds at the read of the newest rows that this process might have served."""
-        self.overtaken_at = -1
-        """Event number (`Worksheet.moment`) of the last change that another process made."""
-        self.is_alone = False
-        """True if other processes might not know the last write to the worksheet."""
-        self.digests: dict[Render, bytes] = {}
-        """Digests of the texts and values that this process last published or found published."""
-        self.catching_up = asyncio.Lock()
-        self.is_written = False
-        """True if this process holds the write lock."""
-        self._is_published = asyncio.Event()
+    id: WorksheetId
+    peers: "Peers"
+    header: HeaderCache
+    learn: Callable[[News], None]
+    expire: Callable[[], None]
+    forget: Callable[[], None]
+    epoch: str | None = None
+    """Epoch (version) of the cached rows, or None if unknown."""
+    own_epoch: str | None = None
+    """Epoch (version) of this process's last write, or None if another process wrote since."""
+    changes: int = 0
+    """Number of actual or possible changes of the worksheet by other processes."""
+    writes: int = 0
+    """Number of changes by this process. A read from before a change is not published."""
+    newest_seconds: float = float("-inf")
+    """Monotonic seconds at the read of the newest rows that this process might have served."""
+    overtaken_at: int = -1
+    """Event number (`Worksheet.moment`) of the last change that another process made."""
+    is_alone: bool = False
+    """True if other processes might not know the last write to the worksheet."""
+    digests: dict[Render, bytes] = field(default_factory=dict)
+    """Digests of the texts and values that this process last published or found published."""
+    catching_up: asyncio.Lock = field(default_factory=asyncio.Lock)
+    is_written: bool = False
+    """True if this process holds the write lock."""
+    _is_published: asyncio.Event = field(default_factory=asyncio.Event)
+    _news: list[News] | None = field(default_factory=list)
+
+    def __post_init__(self) -> None:
         self._is_published.set()
-        self._news: list[News] | None = []
 
     def changed(self, epoch: str | None) -> None:
         """Record that other processes changed the worksheet, or might have (`epoch` None)."""
@@ -129,7 +122,7 @@ class SharedState:
         """Record the epoch of a read by this process. If the epoch is new, cached rows expire."""
         if epoch != self.epoch:
             self.epoch = epoch
-            self._expire()
+            self.expire()
 
     @contextmanager
     def written(self) -> Iterator[None]:

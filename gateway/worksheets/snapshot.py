@@ -87,34 +87,32 @@ def digest_of(header: Header) -> bytes:
     return hashlib.sha256((row + "\0".join(header.cells)).encode()).digest()
 
 
+@dataclass(kw_only=True, eq=False)
 class HeaderCache:
     """Cache of the header, extent, sheet id and column types of a worksheet.
 
     `clock` is monotonic, in seconds. `moment` returns the next event number of the worksheet.
     """
 
-    def __init__(
-        self, *, ttl_seconds: float, clock: Callable[[], float], moment: Callable[[], int]
-    ) -> None:
-        self.ttl_seconds = ttl_seconds
-        self.clock = clock
-        self.moment = moment
-        self.extent: SheetExtent | None = None
-        """Header and last row of any age. Reads use the last row as a guess."""
-        self._as_of = -1
-        """Event number of the extent, or of a later change that dropped the extent."""
-        self._seen: tuple[tuple[str, ...], int] | None = None
-        """Cells of the last read header, and the event number at the start of that read."""
-        self._sheet: tuple[int, float] | None = None
-        self._forms: tuple[SheetForms, tuple[str, ...], float] | None = None
-        self.frozen_rows = 0
-        """Number of frozen rows in the last read with the sheet id."""
-        self.table: NativeTable = NO_TABLE
-        """Native table under the header in the last read with the sheet id."""
-        self.unfilled_until = 0.0
-        """Monotonic time until which no filled-down rows are expected. -inf if some were read."""
-        self.trusted_cells: tuple[str, ...] | None = None
-        """Cells of a header below row 1. If people move this header, NoHeaderRow is raised."""
+    ttl_seconds: float
+    clock: Callable[[], float]
+    moment: Callable[[], int]
+    extent: SheetExtent | None = None
+    """Header and last row of any age. Reads use the last row as a guess."""
+    _as_of: int = -1
+    """Event number of the extent, or of a later change that dropped the extent."""
+    _seen: tuple[tuple[str, ...], int] | None = None
+    """Cells of the last read header, and the event number at the start of that read."""
+    _sheet: tuple[int, float] | None = None
+    _forms: tuple[SheetForms, tuple[str, ...], float] | None = None
+    frozen_rows: int = 0
+    """Number of frozen rows in the last read with the sheet id."""
+    table: NativeTable = NO_TABLE
+    """Native table under the header in the last read with the sheet id."""
+    unfilled_until: float = 0.0
+    """Monotonic time until which no filled-down rows are expected. -inf if some were read."""
+    trusted_cells: tuple[str, ...] | None = None
+    """Cells of a header below row 1. If people move this header, NoHeaderRow is raised."""
 
     def seen_sheet(
         self,

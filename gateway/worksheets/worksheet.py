@@ -161,6 +161,7 @@ class Block(NamedTuple):
 class Worksheet:
     def __init__(self, worksheet: WorksheetId, resources: Resources) -> None:
         self.id = worksheet
+        self.sheets, self.scheduler = resources.sheets, resources.scheduler
         self.layout = resources.layouts.of(worksheet)
         self.header_row = self.layout.header_row
         self.demand = Demand(spreadsheet=worksheet.spreadsheet)
@@ -179,8 +180,8 @@ class Worksheet:
             None
             if peers is None
             else SharedState(
-                worksheet,
-                peers,
+                id=worksheet,
+                peers=peers,
                 header=self.header,
                 learn=self.learn,
                 expire=self.expire,
@@ -193,9 +194,9 @@ class Worksheet:
             resources.queues,
             held=None if shared is None else partial(shared.peers.lock.held, shared),
         )
-        self._loader = Loader(
-            worksheet,
-            self.header,
+        self.loader = Loader(
+            id=worksheet,
+            header_cache=self.header,
             layout=self.layout,
             sheets=resources.sheets,
             scheduler=resources.scheduler,
@@ -273,30 +274,30 @@ class Worksheet:
         again if another tab has the title.
         """
         for _ in range(TAB_TRIES):
-            look, native = await self._loader.look_at_end()
+            look = await self.loader.look_at_end()
             if look.is_whole or look.extent.last_row > self.header_row:
                 return look
             with suppress(OtherTab), self._reading() as began:
-                snapshot, extent = self._snapshot(DISPLAYED), look.extent
+                snapshot, extent, native = self._snapshot(DISPLAYED), look.extent, self.header.table
                 if native.id and snapshot is not None:
                     extent = replace(extent, last_row=end_in(snapshot.table, native))
                 if extent.last_row == self.header_row:
                     try:
-                        snapshot, extent = await self._loader.displayed(sheet_id=look.sheet_id)
+                        snapshot, extent = await self.loader.displayed(sheet_id=look.sheet_id)
                     except SheetTooLarge:
                         if look.may_append and self.header.unfilled_until >= 0:
                             return look
                         raise
                     is_unknown = bool(native.id) and extent.last_row == self.header_row
                     if snapshot.table.ends_by_types or is_unknown:
-                        typed = await self._loader.typed(sheet_id=look.sheet_id)
-                        table = (await self._loader.with_types(snapshot, typed)).table
+                        typed = await self.loader.typed(sheet_id=look.sheet_id)
+                        table = (await self.loader.with_types(snapshot, typed)).table
                         extent = replace(extent, last_row=end_in(table, native))
                     else:
                         await self._land(began, snapshot)
                 if self.now() < self.header.unfilled_until:
                     return EndLook(extent, look.sheet_id)
-                look, _ = await self._loader.look_at_end(extent.last_row)
+                look = await self.loader.look_at_end(extent.last_row)
                 if look.is_whole:
                     return look
                 if native.id:
@@ -315,7 +316,7 @@ class Worksheet:
             try:
                 sheet_id = self.header.fresh_sheet()
                 if sheet_id is None:
-                    _, view = await self._loader.look_at_header(has_forms=has_forms)
+                    _, view = await self.loader.look_at_header(has_forms=has_forms)
                     sheet_id = view.sheet_id
                 return sheet_id, _whole(await self._read_alone(part, sheet_id))
             except OtherTab:
@@ -364,7 +365,7 @@ class Worksheet:
         changed: dict[Rows, Rows | None] = {}
         while others := {*self.snapshots()} - changed.keys():
             for each in others:
-                changed[each] = await self._resources.scheduler.build(each.changed(effect))
+                changed[each] = await self.scheduler.build(each.changed(effect))
         self.written(effect, changed)
 
     def written(self, effect: Effect, changed: Mapping[Rows, Rows | None] | None = None) -> None:
@@ -446,7 +447,7 @@ class Worksheet:
 
     async def build(self, work: Work[T], key_id: str | None = None) -> T:
         """Run work in slices without a step budget. With a key, raises TooManyInFlight."""
-        scheduler, metered = self._resources.scheduler, Metered(work)
+        scheduler, metered = self.scheduler, Metered(work)
         if not scheduler.try_at_once(metered, key_id):
             await scheduler.finish(metered, key_id)
         if metered.steps:
@@ -462,7 +463,7 @@ class Worksheet:
         for them. Raises OutOfSteps, and TooManyInFlight if too many queries of the key wait. For a
         write, the outcome of TooManyInFlight is `not_applied`.
         """
-        scheduler, lane = self._resources.scheduler, f"{key_id} write" if is_write else key_id
+        scheduler, lane = self.scheduler, f"{key_id} write" if is_write else key_id
         metered = Metered(work, scheduler.max_steps)
         try:
             if not scheduler.try_at_once(metered, lane):
@@ -528,10 +529,10 @@ class Worksheet:
         """
         with self._reading() as began:
             if isinstance(part, RowSpan):
-                return self._keep_window(await self._loader.window(part), began)
+                return self._keep_window(await self.loader.window(part), began)
             if part is DISPLAYED:
                 latest = self._snapshot(DISPLAYED)
-                base, _ = await self._loader.displayed(latest, sheet_id=sheet_id)
+                base, _ = await self.loader.displayed(latest, sheet_id=sheet_id)
                 if not base.table.ends_by_types:
                     return await self._land(began, base)
                 self.demand.typed_seconds = self.now()
@@ -550,7 +551,7 @@ class Worksheet:
         both at the same time. Costs 1 more read if the typed values seem older, and 2 more if texts
         and values seem to differ. Returns None if they still differ.
         """
-        known, loader = self._snapshot(TYPED), self._loader
+        known, loader = self._snapshot(TYPED), self.loader
         # Another process might have read the typed values before these rows existed.
         is_single, is_in_turn = self.shared is None, True
         if base is not None:
@@ -592,7 +593,7 @@ class Worksheet:
         if not is_alone:
             return _whole(await self.read(DISPLAYED).outcome())
         latest = self._snapshot(DISPLAYED)
-        displayed, _ = await self._loader.displayed(latest, sheet_id=sheet_id)
+        displayed, _ = await self.loader.displayed(latest, sheet_id=sheet_id)
         return displayed
 
     async def _land(
@@ -602,7 +603,7 @@ class Worksheet:
         landed: Snapshot | None = snapshot
         effects = self._effects_since(began)
         while effects:  # other tasks can write between slices
-            landed = await self._resources.scheduler.build(snapshot.after(effects))
+            landed = await self.scheduler.build(snapshot.after(effects))
             count, effects = len(effects), self._effects_since(began)
             if effects is not None and len(effects) == count:
                 break

@@ -219,8 +219,10 @@ class Write:
     @cached_property
     def memory_bytes(self) -> int:
         """Approximate memory of the write while it waits, in bytes."""
-        is_small = self.rows is None or isinstance(self.selector, ByFilter)
-        return MIN_BYTES * is_small + sum(map(_memory_bytes, self.rows or ()))
+        total = MIN_BYTES * (self.rows is None or isinstance(self.selector, ByFilter))
+        for fields in self.rows or ():
+            total += sys.getsizeof(fields) + sum(map(sys.getsizeof, fields.values()))
+        return total
 
     def path(self, number: int) -> str:
         """JSON pointer to row `number` (from 0) of the body, for problem details."""
@@ -287,7 +289,3 @@ def byte_count(fields: Fields) -> int:
     """Approximate size of the values in a request to Google, in bytes."""
     texts = map(str, fields.values())
     return sum(map(len, map(str.encode, texts))) + 3 * len(fields)
-
-
-def _memory_bytes(fields: Fields) -> int:
-    return sys.getsizeof(fields) + sum(map(sys.getsizeof, fields.values()))

@@ -148,8 +148,10 @@ async def test_both_renderings_of_a_worksheet_share_columns(
 
     async with open_google(settings) as sheets:
         loader = Loader(
-            WorksheetId(SPREADSHEET, "T"),
-            HeaderCache(ttl_seconds=1, clock=time.monotonic, moment=lambda: next(moment)),
+            id=WorksheetId(SPREADSHEET, "T"),
+            header_cache=HeaderCache(
+                ttl_seconds=1, clock=time.monotonic, moment=lambda: next(moment)
+            ),
             sheets=sheets,
             scheduler=Scheduler(),
             shared=None,

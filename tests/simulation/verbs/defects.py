@@ -33,6 +33,7 @@ from gateway.google.sheets import (
     Block,
     CopiedCells,
     RemovedRows,
+    Render,
     Rendering,
     Sheets,
     SheetView,
@@ -47,9 +48,9 @@ from gateway.table.header import View, row_tag
 from gateway.table.steps import Work
 from gateway.table.table import Table
 from gateway.web.head import HEAD, read_head
-from gateway.worksheets import applied, fenced_writer, loader, moved_rows
-from gateway.worksheets.access import WorksheetId
+from gateway.worksheets import applied, fenced_writer, moved_rows
 from gateway.worksheets.fences import Fences
+from gateway.worksheets.loader import Loader
 from gateway.worksheets.planning import Plan
 from gateway.worksheets.snapshot import Snapshot, Whole
 from gateway.worksheets.worksheet import Worksheet
@@ -142,12 +143,14 @@ def reading_by_title() -> Defect:
     """Bug: writes by filter read rows by the title of the worksheet, not by its sheet ID."""
 
     async def by_title(
-        sheets: Sheets, worksheet: WorksheetId, area: Any, **how: Any
+        loader: Loader, area: Any, render: Render, known: bytes | None = None
     ) -> Rendering | None:
-        range_ = a1.rows_from(worksheet.title, area.first_row)
-        return await sheets.read_columns(worksheet.spreadsheet, range_, **how)
+        range_ = a1.rows_from(loader.id.title, area.first_row)
+        return await loader.sheets.read_columns(
+            loader.id.spreadsheet, range_, render=render, known=known
+        )
 
-    return Defect(planted=lambda: patch.object(loader, "read_tab", by_title, create=True))
+    return Defect(planted=lambda: patch.object(Loader, "read_tab", by_title))
 
 
 def counting_age_from_answers() -> Defect:

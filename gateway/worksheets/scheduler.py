@@ -165,27 +165,18 @@ class Scheduler:
         return None
 
     def _take_turn(self, lane: Lane, jobs: deque[_Job]) -> None:
-        work = jobs[0].work
+        work, done = jobs[0]
         before = work.steps
-        if _run_slice(jobs[0]):
+        try:
+            if not done.done() and work.advance(SLICE_STEPS):
+                done.set_result(None)
+        except Exception as error:
+            done.set_exception(error)
+        if done.done():
             jobs.popleft()
         self._debts[lane] = self._debts.get(lane, 0) + max(0, work.steps - before - SLICE_STEPS)
         if not jobs:
             del self._lanes[lane], self._debts[lane]
-
-
-def _run_slice(job: _Job) -> bool:
-    """Run a slice of a job. Returns True if the job is done or was cancelled."""
-    if job.done.done():
-        return True
-    try:
-        if not job.work.advance(SLICE_STEPS):
-            return False
-    except Exception as error:
-        job.done.set_exception(error)
-    else:
-        job.done.set_result(None)
-    return True
 
 
 def _too_many(reason: str) -> TooManyInFlight:

@@ -517,7 +517,7 @@ def _keep(
         # Google appends below all filled rows, including rows that display nothing.
         cache.unfilled_until = sent_seconds + cache.ttl_seconds
     forms = None
-    if sent.has_forms and last_row:
+    if sent.batch.has_forms and last_row:
         end = replace(view, blocks=[view.blocks[0], view.blocks[-1]])
         forms = forms_in(end, last_row, block_count=2)
     cache.seen_sheet(view, sent_seconds, forms=forms, header=header)

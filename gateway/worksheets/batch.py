@@ -21,16 +21,16 @@ from itertools import chain, groupby, takewhile
 from operator import itemgetter
 from typing import NamedTuple
 
-import msgspec
-
 from gateway.google.cells import encoded_changes
 from gateway.google.sheets import (
     NO_TABLE,
     AppendedRows,
+    Batch,
     Change,
     Copied,
     CopiedCells,
     EmptiedRow,
+    Fence,
     InsertedRows,
     NativeTable,
     RemovedRows,
@@ -138,25 +138,21 @@ class Edge:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A batch ready to send: its changes, the write of each change, and the ranges of the answer.
+    """A batch ready to send, and the meaning of the ranges in Google's answer.
 
-    `owners` has the write of each change. `encoded` are the changes as JSON. The answer shows the
-    header, the `asked` cells of changed rows, and the `edges` of removed rows. For appended rows it
-    also shows all rows from the last record on, in a native table down to row `shown_to`. With
-    `has_forms` it has number formats and validation, too.
+    `owners` has the write of each change of the batch. The answer shows the header, the `asked`
+    cells of changed rows, and the `edges` of removed rows. For appended rows it also shows all rows
+    from the last record on, in a native table down to row `shown_to`.
     """
 
     plan: Plan
+    batch: Batch
     new_rows: Sequence[Sequence[list[Stored]]]
     """The new rows of each write that creates rows."""
-    changes: Sequence[Change]
     owners: Sequence[Planned]
-    encoded: Sequence[msgspec.Raw]
     asked: Sequence[Asked]
     edges: Sequence[Edge] = ()
-    ranges: Sequence[str] = ()
     shown_to: int
-    has_forms: bool
 
 
 def of_one_target(
@@ -183,7 +179,9 @@ def of_one_target(
     return taken, table if True in targets else NO_TABLE
 
 
-def request_of(worksheet: WorksheetId, plan: Plan, forms: SheetForms | None) -> Work[Request]:
+def request_of(
+    worksheet: WorksheetId, plan: Plan, fence: Fence, forms: SheetForms | None
+) -> Work[Request]:
     """Make the batch of a plan. `forms` are formats and validation of the columns, if cached.
 
     The answer shows the formats of new rows if they are in a native table, or if the blank rows
@@ -208,15 +206,20 @@ def request_of(worksheet: WorksheetId, plan: Plan, forms: SheetForms | None) -> 
     changes, owners = yield from requests_of(plan, row_formats)
     is_above = plan.filled is not None
     end = plan.after_row if plan.is_end else max(plan.after_row, table.last_row)
+    batch = Batch(
+        sheet_id=plan.sheet_id,
+        fence=fence,
+        changes=changes,
+        encoded=(yield from encoded_changes(plan.sheet_id, changes)),
+        has_forms=count > 0 and plan.after_row > plan.header.row and is_small and not is_above,
+    )
     request = Request(
         plan=plan,
+        batch=batch,
         new_rows=new_rows,
-        changes=changes,
         owners=owners,
-        encoded=(yield from encoded_changes(plan.sheet_id, changes)),
         asked=(yield from asked_cells(plan.writes)) if has_changes else (),
         shown_to=end + count + MARGIN,
-        has_forms=count > 0 and plan.after_row > plan.header.row and is_small and not is_above,
     )
     return (yield from shown_around(worksheet, request, plan.around))
 
@@ -232,7 +235,7 @@ def shown_around(
             edges = yield from edges_of(plan.writes, plan.emptied, around)
             break
     header_row, after_row = plan.header.row, plan.after_row
-    ranges = [a1.row_range(title, header_row, header_row + request.has_forms)]
+    ranges = [a1.row_range(title, header_row, header_row + request.batch.has_forms)]
     shown: Sequence[Asked | Edge] = [*request.asked, *edges]
     for part in shown:
         yield REQUEST_STEPS
@@ -243,7 +246,7 @@ def shown_around(
         ranges.append(a1.rows_between(title, after_row, request.shown_to))
     elif count:
         ranges.append(a1.rows_from(title, after_row))
-    return replace(request, edges=edges, ranges=ranges)
+    return replace(request, edges=edges, batch=replace(request.batch, ranges=ranges))
 
 
 def are_unchanged(writes: Sequence[Planned], look: RowLook) -> Work[bool]:

@@ -47,7 +47,6 @@ from gateway.errors import (
 from gateway.google.sheets import (
     NO_TABLE,
     AppendedRows,
-    Batch,
     CopiedCells,
     Detail,
     EmptiedRow,
@@ -450,7 +449,7 @@ class FencedWriter:
         plan = replace(plan, writes=writes)
         try:
             forms = cache.fresh_forms(plan.header, since=plan.looked_at)
-            request = await worksheet.scheduler.build(request_of(id_, plan, forms))
+            request = await worksheet.scheduler.build(request_of(id_, plan, fence, forms))
             # From here on wait for Google only, because the rows that were read get older.
             request, looked_at = await self._fresh(worksheet, request)
             if len(self._tabs) > MAX_TABS:
@@ -477,19 +476,12 @@ class FencedWriter:
             return _Sent({}, _Again.SLOW_LOOKS, LookOutdated())
         sent_at, sent_seconds = worksheet.moment(), worksheet.now()
         send_until = looked_at + plan.fresh_seconds
-        batch = Batch(
-            sheet_id=plan.sheet_id,
-            fence=fence,
-            changes=request.changes,
-            encoded=request.encoded,
-            ranges=request.ranges,
-            has_forms=request.has_forms,
-            send_until=send_until,
-        )
         tab[id_.title] = math.inf
         try:
             view = await self.fences.commit(
-                id_.spreadsheet, batch, resend_seconds=send_until - sent_seconds
+                id_.spreadsheet,
+                replace(request.batch, send_until=send_until),
+                resend_seconds=send_until - sent_seconds,
             )
         except WriteOutcomeUnknown as unknown:
             self._leave_open(worksheet, plan, fence)
@@ -635,7 +627,7 @@ class FencedWriter:
         if not isinstance(error, UpstreamRefusal):
             raise error
         number = (refused_request(error) or 1) - 1
-        change, culprit = request.changes[number], request.owners[number]
+        change, culprit = request.batch.changes[number], request.owners[number]
         row, grid_rows = plan.header.row, 0
         if plan.filled is not None and isinstance(change, Insertion):
             row = plan.filled.row

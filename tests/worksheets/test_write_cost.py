@@ -157,18 +157,18 @@ def plan_of(planned: Planned) -> Plan:
 
 def batch_of(planned: Planned) -> Batch:
     changes, _ = finish(requests_of(plan_of(planned), {}))
-    fence = Fence(id=1, key="gw", token="t")
-    return Batch(sheet_id=1, fence=fence, changes=changes)
+    return Batch(sheet_id=1, fence=FENCE, changes=changes)
 
 
 ID = WorksheetId("book", "T")
+FENCE = Fence(id=1, key="gw", token="t")
 FORMATS = {at: NumberFormat("DATE") for at in range(COLUMNS)}
 
 
 def requested(planned: Planned) -> Work[object]:
     """The request of a write whose new rows get number formats."""
     forms = SheetForms(formats=FORMATS, are_in_place=False)
-    return request_of(ID, plan_of(planned), forms)
+    return request_of(ID, plan_of(planned), FENCE, forms)
 
 
 ALTERNATE = Write.update_rows(

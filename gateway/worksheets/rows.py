@@ -332,8 +332,8 @@ class RowService:
                     return None
         shown: Sequence[Sequence[object]] | None = None
         if encoder.is_typed:
-            work = window.typed_rows(selected, query.limit)
-            shown = await worksheet.build(work, target.access.key_id)
+            cells = zip(window.rows[: query.limit], window.values[: query.limit], strict=True)
+            shown = await worksheet.build(typed_rows(cells, selected), target.access.key_id)
         bodies = window.encoded(encoder, selected, query.limit, shown)
         cursor = None if seal is None else seal.of(behind) if behind else ""
         return encoder.page(bodies, Paging(has_next, None, behind), cursor)

@@ -27,7 +27,7 @@ from gateway.table.record import text_at
 from gateway.table.records import EndRule, last_record
 from gateway.table.steps import Work
 from gateway.table.table import Column, RowPatch, Table, row_object
-from gateway.table.typed import held_cells, typed_rows
+from gateway.table.typed import held_cells
 from gateway.worksheets.answers import Bodies, Encoder, Encodings, with_digests
 
 
@@ -561,10 +561,6 @@ class Window:
         cells = [[text_at(row, column) for row in self.rows] for column in columns]
         return Seen(cells, self.span.first_row - 1, is_whole=False)
 
-    def typed_rows(self, selected: Mapping[int, str], limit: int) -> Work[list[list[object]]]:
-        """Return the typed values of the selected columns in the first `limit` rows."""
-        return typed_rows(zip(self.rows[:limit], self.values[:limit], strict=True), selected)
-
     def encoded(
         self,
         encoder: Encoder,
@@ -572,7 +568,7 @@ class Window:
         limit: int,
         typed: Sequence[Sequence[object]] | None = None,
     ) -> Bodies:
-        """Encode the first `limit` rows for an answer. `typed` is the result of `typed_rows`.
+        """Encode the first `limit` rows for an answer. `typed` are their values by `typed_rows`.
 
         `selected` has the field names by column number.
         """
@@ -601,18 +597,13 @@ class Window:
             return False
         if isinstance(other, Table):
             return self.has_next == (other.last_row >= self._end) and all(
-                is_same(self._row(row), texts)
-                and self._holds_same(row, texts, other.typed_cells(row) if other.typed else None)
+                self._has_row(row, texts, other.typed_cells(row) if other.typed else None)
                 for row, texts in zip(self._numbers, other.texts(self._numbers), strict=True)
             )
         if self.is_ended_before(other) or other.is_ended_before(self):
             return False
         common = range(max(self.span.first_row, other.span.first_row), min(self._end, other._end))
-        return all(
-            is_same(self._row(row), other._row(row))
-            and self._holds_same(row, other._row(row), other._values(row))
-            for row in common
-        )
+        return all(self._has_row(row, other._row(row), other._values(row)) for row in common)
 
     def is_ended_before(self, other: "Window") -> bool:
         """True if this window ends with the last record, but the other window has rows below it."""
@@ -648,7 +639,7 @@ class Window:
         if not self.has_next and _has_records(self, rows):
             return False
         return all(
-            is_same(self._row(row), rows[row]) and self._holds_same(row, rows[row], values.get(row))
+            self._has_row(row, rows[row], values.get(row))
             for row in self._numbers
             if row in rows and (self.has_next or row <= self.last_row)
         )
@@ -713,9 +704,8 @@ class Window:
             return None
         gone = frozenset(inside)
         kept = [at for at in range(len(self.rows)) if first_row + at not in gone]
-        kept = kept[
-            len(removed) - len(inside) :
-        ]  # removals above the window moved its first rows out
+        # Removals above the window moved its first rows out.
+        kept = kept[len(removed) - len(inside) :]
         while kept:
             last = last_record(self.header.end, [[text] for text in self.rows[kept[-1]]])
             if last is None:
@@ -743,13 +733,12 @@ class Window:
         at = row - self.span.first_row
         return self.values[at] if self.span.has_types and at < len(self.values) else None
 
-    def _holds_same(self, row: int, texts: Sequence[str], values: Sequence[object] | None) -> bool:
-        own = self._values(row)
-        return (
-            own is None
-            or values is None
-            or held_cells(self._row(row), own) == held_cells(texts, values)
-        )
+    def _has_row(self, row: int, texts: Sequence[str], values: Sequence[object] | None) -> bool:
+        """True if a row displays these texts and holds these typed values, if both are known."""
+        shown, own = self._row(row), self._values(row)
+        if own is None or values is None:
+            return is_same(shown, texts)
+        return is_same(shown, texts) and held_cells(shown, own) == held_cells(texts, values)
 
 
 Rows = Snapshot | Window

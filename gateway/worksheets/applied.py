@@ -13,7 +13,7 @@ Rules
 import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
@@ -54,15 +54,6 @@ PATCH_STEPS = 8
 """Scheduler steps (units of work) per cell of a changed row."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Placed:
-    """Rows of one create as found in the sheet: displayed texts and typed values from column A."""
-
-    first_row: int
-    texts: Sequence[Sequence[str]]
-    values: Sequence[Sequence[Value]]
-
-
 class _Found(NamedTuple):
     """Results of a batch: the outcome of each write by index, and the created rows as found.
 
@@ -72,7 +63,7 @@ class _Found(NamedTuple):
     """
 
     outcomes: dict[int, Outcome]
-    placed: Sequence[_Placed | None]
+    placed: Sequence[Block | None]
     patches: Sequence[RowPatch] | None
 
 
@@ -114,7 +105,7 @@ async def results_of(
         blocks = seen.blocks[1:]
     is_found = found is not None and None not in found.placed
     if found is None or not is_found:
-        placed: Sequence[_Placed | None] = ()
+        placed: Sequence[Block | None] = ()
         if creates:
             first_row = plan.after_row + 1 if plan.is_end else 0
             header, placed = await _located(
@@ -251,7 +242,7 @@ async def _located(
     sheet_id: int | None = None,
     table_id: str | None = None,
     is_retry: bool = False,
-) -> tuple[Header, Sequence[_Placed | None]]:
+) -> tuple[Header, Sequence[Block | None]]:
     """Find the rows of applied creates by content. Returns the current header, and the rows.
 
     The result has None instead of rows that were not found. Costs 1 read, and 2 more if the
@@ -345,7 +336,7 @@ def _read(
     beside: Sequence[Block],
     *,
     tail: Block | None = None,
-    placed: Sequence[_Placed | None] = (),
+    placed: Sequence[Block | None] = (),
     is_lost: bool = False,
 ) -> Work[_Found]:
     """Return the results of a batch, without outcomes if `tail` does not end with all new rows.
@@ -417,7 +408,7 @@ def _read(
 
 
 def _results(
-    planned: Planned, before: Header, after: Header, at: _Placed | None, seen: Seen, is_lost: bool
+    planned: Planned, before: Header, after: Header, at: Block | None, seen: Seen, is_lost: bool
 ) -> Work[Results]:
     """Return the result rows of one write, in the order of its answer.
 
@@ -495,7 +486,7 @@ def _keep(
     view: SheetView,
     header: Header,
     sent: Request,
-    placed: Sequence[_Placed | None],
+    placed: Sequence[Block | None],
     removed: Collection[int],
     *,
     sent_seconds: float,
@@ -541,7 +532,7 @@ def _keep(
     return kept.last_row if kept else 0
 
 
-def _saw(worksheet: Worksheet, header: Header, placed: Sequence[_Placed | None]) -> None:
+def _saw(worksheet: Worksheet, header: Header, placed: Sequence[Block | None]) -> None:
     """Record found rows as seen by clients, so that no later answer shows older rows."""
     rows = {
         at.first_row + offset: texts
@@ -577,15 +568,15 @@ def _first_row(block: Block) -> tuple[Sequence[str], Sequence[Value]]:
     return (block.texts[0], block.values[0]) if block.texts else ((), ())
 
 
-def _placed(block: Block, creates: Sequence[Rows], first: int | None) -> Sequence[_Placed | None]:
+def _placed(block: Block, creates: Sequence[Rows], first: int | None) -> Sequence[Block | None]:
     """Split a block's rows by create, from index `first` on. All are None if `first` is None."""
     if first is None:
         return [None] * len(creates)
-    placed: list[_Placed] = []
+    placed: list[Block] = []
     for rows in creates:
         end = first + len(rows)
         texts, values = block.texts[first:end], block.values[first:end]
-        placed.append(_Placed(first_row=block.first_row + first, texts=texts, values=values))
+        placed.append(Block(first_row=block.first_row + first, texts=texts, values=values))
         first = end
     return placed
 
@@ -689,7 +680,7 @@ def _is_at(lines: Cells, first: int, rows: Rows) -> Work[bool]:
 def _patches(
     seen: Seen,
     creates: Sequence[Rows],
-    placed: Sequence[_Placed | None],
+    placed: Sequence[Block | None],
     typed: Mapping[int, Sequence[object]],
 ) -> Work[list[RowPatch]]:
     """Return updates of cached rows: written or changed cells of existing rows, and all new rows.

@@ -10,7 +10,8 @@ Rules
 - The sheet id in a plan identifies a renamed worksheet tab.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from gateway.errors import UNKNOWN_RETRY_SECONDS, GatewayError, QueueFull, WriteOutcomeUnknown
 from gateway.google.sheets import Fence
@@ -26,6 +27,7 @@ MAX_SETTLED = 5
 """Maximum number of open batches that one group looks up. With more batches, the group waits."""
 
 
+@dataclass(kw_only=True, eq=False)
 class OpenWrites:
     """Writes whose outcome is unknown, sent by this process or by an earlier process.
 
@@ -33,21 +35,12 @@ class OpenWrites:
     None for a single process.
     """
 
-    def __init__(
-        self,
-        fences: Fences,
-        ledger: Ledger,
-        *,
-        clock: Callable[[], float],
-        earlier: Iterable[OpenWrite],
-        lock: WriteLock | None = None,
-    ) -> None:
-        self._lock = lock
-        self._fences = fences
-        self._ledger = ledger
-        self._clock = clock
-        self.open = [each for each in earlier if each.updated_rows or each.is_exclusive]
-        """Writes with unknown outcome that this process knows. Other processes can have more."""
+    fences: Fences
+    ledger: Ledger
+    clock: Callable[[], float]
+    lock: WriteLock | None
+    open: list[OpenWrite]
+    """Writes with unknown outcome that this process knows. Other processes can have more."""
 
     async def refusals(
         self, worksheet: Worksheet, writes: Sequence[Write]
@@ -61,14 +54,14 @@ class OpenWrites:
         update is dropped after 185 s, because Google cannot apply it later. An open removal stays
         until its outcome is known, because answers to earlier writes depend on it.
         """
-        lock, still_open = self._lock, list[OpenWrite]()
+        lock, still_open = self.lock, list[OpenWrite]()
         must_all_wait = lock is not None and not await self._settled_earlier(worksheet, lock)
         if not must_all_wait:
-            late_from = self._clock() - UNKNOWN_RETRY_SECONDS
+            late_from = self.clock() - UNKNOWN_RETRY_SECONDS
             for each in [*self.open]:
                 if each.sent_at < late_from and not (each.is_exclusive or each.is_removal):
                     self.open.remove(each)
-                    await self._ledger.settled(each.worksheet, each.fence, is_applied=False)
+                    await self.ledger.settled(each.worksheet, each.fence, is_applied=False)
             still_open = await self._still_open(
                 worksheet,
                 [
@@ -79,7 +72,7 @@ class OpenWrites:
                 ],
             )
         keyed = [each.identity for each in writes if each.identity is not None]
-        twins = await self._ledger.twins(keyed) if lock is not None and keyed else ()
+        twins = await self.ledger.twins(keyed) if lock is not None and keyed else ()
         return [
             in_progress()
             if write.identity in twins
@@ -142,12 +135,12 @@ class OpenWrites:
         outcome cannot be found. Drops the cached rows and header if `forgets`, or if the write adds
         or removes rows.
         """
-        is_applied = await self._fences.is_applied(worksheet.id.spreadsheet, fence, sent_at)
-        if self._lock is not None:
-            self._lock.settled(worksheet.id, fence)
+        is_applied = await self.fences.is_applied(worksheet.id.spreadsheet, fence, sent_at)
+        if self.lock is not None:
+            self.lock.settled(worksheet.id, fence)
         settled = [each for each in self.open if each.fence == fence]
         self.open = [each for each in self.open if each.fence != fence]
-        await self._ledger.settled(worksheet.id, fence, is_applied=is_applied)
+        await self.ledger.settled(worksheet.id, fence, is_applied=is_applied)
         if forgets or any(each.is_exclusive for each in settled):
             worksheet.forget()
             worksheet.header.forget()
@@ -178,7 +171,7 @@ class OpenWrites:
                 OpenWrite(
                     worksheet=worksheet,
                     fence=fence,
-                    sent_at=self._clock(),
+                    sent_at=self.clock(),
                     updated_rows=rows,
                     is_exclusive=is_exclusive,
                     is_removal=is_removal,
@@ -192,7 +185,7 @@ class OpenWrites:
             "The outcome of an earlier write is not known yet, and that write can still change or "
             "move this row. Send the request again after Retry-After.",
             outcome="not_applied",
-            retry_after_seconds=self._fences.retry_seconds,
+            retry_after_seconds=self.fences.retry_seconds,
         )
 
 

@@ -18,7 +18,7 @@ Rules
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import TypeVar
 
@@ -311,31 +311,29 @@ def too_costly(query: Query, table: Table, error: OutOfSteps) -> QueryTooCostly:
     )
 
 
+@dataclass(eq=False)
 class AdaptiveTtl:
     """Computes the TTL of cached rows from the demand and the read quota. A TTL of 0 stays 0."""
 
-    def __init__(
-        self, ttl_seconds: float, read_budget: ReadBudget, demands: Callable[[], Iterable[Demand]]
-    ) -> None:
-        self._least_seconds = ttl_seconds
-        self._read_budget = read_budget
-        self._demands = demands
-        self._ttls: Mapping[str, float] = {}
-        """TTL of each spreadsheet in use, in seconds."""
-        self._looked_seconds = float("-inf")
+    least_seconds: float
+    read_budget: ReadBudget
+    demands: Callable[[], Iterable[Demand]]
+    _ttls: Mapping[str, float] = field(default_factory=dict)
+    """TTL of each spreadsheet in use, in seconds."""
+    _looked_seconds: float = float("-inf")
 
     def seconds(self, spreadsheet: str, now: float) -> float:
-        if self._least_seconds and now - self._looked_seconds >= _LOOK_SECONDS:
+        if self.least_seconds and now - self._looked_seconds >= _LOOK_SECONDS:
             self._looked_seconds = now
             self._ttls = self._affordable(now)
-        return self._ttls.get(spreadsheet, self._least_seconds)
+        return self._ttls.get(spreadsheet, self.least_seconds)
 
     def _affordable(self, now: float) -> Mapping[str, float]:
         """Return the shortest TTL in seconds that the read quota allows, by spreadsheet."""
         reads: dict[str, int] = {}
         """Number of reads to refresh all worksheets in use once, by spreadsheet."""
-        for demand in self._demands():
-            ttl_seconds = self._ttls.get(demand.spreadsheet, self._least_seconds)
+        for demand in self.demands():
+            ttl_seconds = self._ttls.get(demand.spreadsheet, self.least_seconds)
             since = now - max(2 * ttl_seconds, SHORTEST_ACTIVITY_SECONDS)
             if demand.asked_seconds >= since:
                 cost = 2 if demand.typed_seconds >= since else 1
@@ -344,14 +342,14 @@ class AdaptiveTtl:
         seconds: dict[str, float] = {}
         """Seconds that each account needs for its share of one refresh."""
         for spreadsheet, count in reads.items():
-            budget = budgets[spreadsheet] = self._read_budget(spreadsheet)
+            budget = budgets[spreadsheet] = self.read_budget(spreadsheet)
             for account, per_second in budget.items():
                 share = count / len(budget) / (BUDGET_SHARE * per_second)
                 seconds[account] = seconds.get(account, 0.0) + share
         ttls: dict[str, float] = {}
         for spreadsheet, budget in budgets.items():
             mean_seconds = fmean(map(seconds.__getitem__, budget))
-            ttls[spreadsheet] = max(self._least_seconds, mean_seconds)
+            ttls[spreadsheet] = max(self.least_seconds, mean_seconds)
         return ttls
 
 

@@ -144,7 +144,11 @@ class RowService:
                 clears=writes.delete == "clear",
             ),
             open_writes=OpenWrites(
-                fences, ledger, clock=wall_clock, earlier=open_writes, lock=lock
+                fences=fences,
+                ledger=ledger,
+                clock=wall_clock,
+                lock=lock,
+                open=[each for each in open_writes if each.updated_rows or each.is_exclusive],
             ),
             header_ttl_seconds=cache.header_ttl_seconds,
             write_turn=write_turn,

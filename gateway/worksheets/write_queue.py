@@ -29,7 +29,7 @@ import itertools
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from contextvars import Context, copy_context
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from gateway.errors import (
@@ -100,6 +100,7 @@ class _Request(Waiting):
 W = TypeVar("W", bound=Waiting)
 
 
+@dataclass(kw_only=True, eq=False)
 class Limit:
     """Limit of waiting rows or bytes, per key and in total.
 
@@ -107,20 +108,19 @@ class Limit:
     only if no other write waits.
     """
 
-    def __init__(self, *, per_key: int, in_all: int, is_hard: bool) -> None:
-        self._per_key = per_key
-        self._in_all = in_all
-        self._is_hard = is_hard
-        self._by_key: dict[str, int] = {}
-        self._taken = 0
+    per_key: int
+    in_all: int
+    is_hard: bool
+    _by_key: dict[str, int] = field(default_factory=dict)
+    _taken: int = 0
 
     def take(self, key_id: str, amount: int) -> bool:
         """Count rows or bytes for a key. Returns False, and counts nothing, above the limit."""
         own = self._by_key.get(key_id, 0)
-        if own and own + amount > self._per_key:
+        if own and own + amount > self.per_key:
             return False
-        must_fit = own > 0 or (self._is_hard and self._taken > 0)
-        if must_fit and self._taken + amount > self._in_all:
+        must_fit = own > 0 or (self.is_hard and self._taken > 0)
+        if must_fit and self._taken + amount > self.in_all:
             return False
         self._taken += amount
         self._by_key[key_id] = own + amount
@@ -404,9 +404,7 @@ class WriteQueue:
             with turn:
                 writes: list[Write] = []
                 for each in group:
-                    if isinstance(
-                        each.write, ExclusiveTask
-                    ):  # an exclusive task is alone in its group
+                    if isinstance(each.write, ExclusiveTask):  # it is alone in its group
                         return [await each.write.work()]
                     writes.append(each.write)
                 keys = Beneficiaries([waiting.key_id for waiting in group])

@@ -20,14 +20,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gateway.access.issue import KeyRequest, create_key
+from gateway.access.issue import create_key
 from gateway.access.pepper import load_pepper
 from gateway.commands.demo import CITIES, SAMPLE
 from gateway.commands.options import DEMO_SPREADSHEET
 from gateway.server.running import in_background, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.model import Settings, load_settings
-from gateway.storage.key_store import Grants, KeyStore
+from gateway.storage.key_store import Grants, KeyRequest, KeyStore
 from sheets_emulator.app import EmulatorOptions, create_emulator
 
 RESTARTS = 20

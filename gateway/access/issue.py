@@ -3,7 +3,7 @@
 import json
 import secrets
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -12,7 +12,15 @@ from gateway.access.caller import normal_origin, web_url
 from gateway.access.keys import RandomBytes, digest, mint_key, random_digits
 from gateway.settings.model import ConfigError
 from gateway.settings.plans import PlanSettings
-from gateway.storage.key_store import RIGHTS, Grants, KeyEdit, KeyRecord, KeyStore, Right
+from gateway.storage.key_store import (
+    RIGHTS,
+    Grants,
+    KeyEdit,
+    KeyRecord,
+    KeyRequest,
+    KeyStore,
+    Right,
+)
 from gateway.table.a1 import id_in, is_spreadsheet_id
 from gateway.table.header import ColumnGrant
 from gateway.table.texts import composed, is_encodable
@@ -23,16 +31,6 @@ MAX_NAME_CHARACTERS = 200
 _MAX_CHARACTERS = 50_000
 """Maximum number of characters of all names in one list of a key, such as its worksheets."""
 _MAX_URL_CHARACTERS = 2000
-
-
-@dataclass(frozen=True, kw_only=True)
-class KeyRequest:
-    """An operator's request for a new or changed key. `expires_at` None means no expiry."""
-
-    name: str
-    plan: str = "paid"
-    grants: Grants
-    expires_at: datetime | None = None
 
 
 async def create_key(
@@ -54,13 +52,10 @@ async def create_key(
     check_request(request, plans, now)
     key = mint_key(random_bytes)
     record = KeyRecord(
+        **vars(_normal(request)),
         id=key_id or new_id(random_bytes),
-        name=request.name,
         last4=key[-4:],
-        plan=request.plan,
-        grants=_with_normal_urls(request.grants),
         created_at=now.astimezone(UTC),
-        expires_at=request.expires_at and request.expires_at.astimezone(UTC),
     )
     await store.add(record, digest(key, pepper), by=by)
     return record, key
@@ -103,13 +98,7 @@ async def update_key(
     read. Raises `ConfigError` as `check_request` does.
     """
     check_request(request, plans, now, before=before)
-    after = replace(
-        before,
-        name=request.name,
-        plan=request.plan,
-        grants=_with_normal_urls(request.grants),
-        expires_at=request.expires_at and request.expires_at.astimezone(UTC),
-    )
+    after = replace(before, **vars(_normal(request)))
     old, new = editable(before), editable(after)
     changes = {name: (old[name], value) for name, value in new.items() if value != old[name]}
     edit = KeyEdit(key_id=before.id, at=now, by=by, action="updated", changes=changes)
@@ -229,18 +218,18 @@ _MEMBERS = {
 
 
 def warnings_of(
-    record: KeyRecord, plans: Mapping[str, PlanSettings], before: KeyRecord | None = None
+    key: KeyRequest, plans: Mapping[str, PlanSettings], before: KeyRecord | None = None
 ) -> Iterator[str]:
     """Yield warnings about the grants of a key.
 
     `before` is the key before a change: its grant of every spreadsheet is not reported again.
     """
-    plan = plans.get(record.plan)
-    is_any = record.grants.spreadsheets is None
+    plan = plans.get(key.plan)
+    is_any = key.grants.spreadsheets is None
     if is_any and (before is None or before.grants.spreadsheets is not None):
         yield "this key can use every spreadsheet shared with the account."
-    if record.grants.may_delete and plan is not None and not plan.deletes:
-        yield f"this key cannot delete rows yet: set plans.{record.plan}.deletes to true."
+    if key.grants.may_delete and plan is not None and not plan.deletes:
+        yield f"this key cannot delete rows yet: set plans.{key.plan}.deletes to true."
 
 
 def key_members(record: KeyRecord, now: datetime) -> Mapping[str, object]:
@@ -300,13 +289,13 @@ def _listed(names: frozenset[str] | None) -> list[str] | None:
     return None if names is None else sorted(names)
 
 
-def _with_normal_urls(grants: Grants) -> Grants:
+def _normal(request: KeyRequest) -> KeyRequest:
+    """Return a request as it is stored: with normal URLs, and its expiry in UTC."""
+    grants, ends = request.grants, request.expires_at
     origins, following = map(normal_origin, grants.origins), web_url(grants.next_url)
-    return replace(
-        grants,
-        origins=frozenset(filter(None, origins)),
-        next_url="" if following is None else following[1],
-    )
+    next_url = "" if following is None else following[1]
+    grants = replace(grants, origins=frozenset(filter(None, origins)), next_url=next_url)
+    return replace(request, grants=grants, expires_at=ends and ends.astimezone(UTC))
 
 
 def _problems(

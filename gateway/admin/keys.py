@@ -24,7 +24,7 @@ from gateway.admin.pages import AdminRequest, Json
 from gateway.google.sheets import CallContext, in_call_context
 from gateway.settings.model import ConfigError
 from gateway.storage.damaged_rows import DamagedRow
-from gateway.storage.key_store import Grants, KeyEdit, KeyRecord
+from gateway.storage.key_store import Grants, KeyEdit, KeyRecord, KeyRequest
 from gateway.table.header import opaque_tag
 from gateway.web.head import read_condition
 from gateway.web.parsing import unstorable
@@ -233,7 +233,7 @@ def other_state(
 
 async def _checked(
     asked: AdminRequest, given: Mapping[str, object], before: KeyRecord | None = None
-) -> tuple[issue.KeyRequest, Sequence[str]]:
+) -> tuple[KeyRequest, Sequence[str]]:
     """Convert members to a request, and check the request. Returns the request, and warnings.
 
     A warning names a spreadsheet that could not be checked. Raises InvalidBody.

@@ -23,7 +23,6 @@ from secrets import token_bytes
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from gateway.access.issue import KeyRequest
 from gateway.access.keys import ALPHABET, RandomBytes
 from gateway.app import create_app
 from gateway.commands.admin import opened_admins
@@ -36,7 +35,7 @@ from gateway.server.running import GatewayServer, in_background, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.address import is_loopback
 from gateway.settings.model import Settings, load_settings
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.table.quoting import printable_json
 from gateway.telemetry.events import configure_logging
 from sheets_emulator.app import EmulatorOptions, create_emulator

@@ -21,7 +21,6 @@ from urllib.parse import quote
 import anyio
 import typer
 
-from gateway.access.issue import KeyRequest
 from gateway.commands.doctor.account import check_sign_in, context_of, opened_accounts
 from gateway.commands.doctor.reasons import CheckContext, Finding, refusal_words
 from gateway.commands.doctor.spreadsheet import check_writing, id_words
@@ -40,7 +39,7 @@ from gateway.google.credentials import ACCOUNTS_PAGE, MAX_FILE_BYTES, load_servi
 from gateway.google.sheets import Sheets, WorksheetProperties
 from gateway.settings.model import ConfigError, GoogleSettings, Settings, WorksheetSettings
 from gateway.settings.private_file import is_open_to_others, open_regular
-from gateway.storage.key_store import Grants, KeyStore
+from gateway.storage.key_store import Grants, KeyRequest, KeyStore
 from gateway.table import a1
 from gateway.table.quoting import printable
 from gateway.telemetry.redaction import redacted

@@ -6,7 +6,6 @@ import getpass
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -267,8 +266,7 @@ def update(
                 [f"{key_id} was changed by another administrator at the same time: try again"],
                 status=1,
             )
-        after = replace(record, plan=request.plan, grants=request.grants)
-        for text in warnings_of(after, settings.plans, record):
+        for text in warnings_of(request, settings.plans, record):
             warn(text)
         return [f"{key_id} is changed: {tables.edit_row(edit)[-1]}"] if edit.changes else []
 

@@ -16,10 +16,9 @@ import typer
 from gateway.commands.terminal import Level, say_status, waiting
 
 if TYPE_CHECKING:
-    from gateway.access.issue import KeyRequest
     from gateway.settings.database import Database
     from gateway.settings.model import Settings
-    from gateway.storage.key_store import Grants, KeyRecord
+    from gateway.storage.key_store import Grants, KeyRecord, KeyRequest
 
 S = TypeVar("S")
 T = TypeVar("T")

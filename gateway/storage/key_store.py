@@ -206,16 +206,22 @@ class Grants:
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeyRecord:
+class KeyRequest:
+    """Fields of a key that an operator decides. `expires_at` None means no expiry."""
+
+    name: str
+    plan: str = "paid"
+    grants: Grants
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyRecord(KeyRequest):
     """Stored API key. A time is None for "never". `last4` is the end of the present secret."""
 
     id: str
-    name: str
     last4: str
-    plan: str
-    grants: Grants
     created_at: datetime
-    expires_at: datetime | None = None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
     """Start of the hour of the last use."""

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from gateway.access.address_rates import DEFAULT_PER_MINUTE
 from gateway.access.caller import Caller
-from gateway.access.issue import KeyRequest
 from gateway.access.keys import ActiveKeys, Gatekeeper, mint_key
 from gateway.errors import InvalidApiKey, MissingApiKey, PlanLimit
 from gateway.settings.plans import PlanSettings
-from gateway.storage.key_store import Grants, KeyStore
+from gateway.storage.key_store import Grants, KeyRequest, KeyStore
 from tests.access.conftest import NOW, here
 from tests.access.watched import PEPPER, PLANS, WIDE, issue
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from gateway.access.issue import KeyRequest, create_key, rotate_key, update_key
+from gateway.access.issue import create_key, rotate_key, update_key
 from gateway.access.keys import is_well_formed
 from gateway.settings.model import ConfigError, Settings
-from gateway.storage.key_store import Grants, KeyRecord, KeyStore
+from gateway.storage.key_store import Grants, KeyRecord, KeyRequest, KeyStore
 from gateway.table.header import ColumnGrant
 from tests.access.conftest import NOW
 

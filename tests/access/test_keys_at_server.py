@@ -16,12 +16,12 @@ from typing import Literal
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.access.issue import KeyRequest, create_key, rotate_key, update_key
+from gateway.access.issue import create_key, rotate_key, update_key
 from gateway.access.keys import mint_key
 from gateway.settings.database import PostgresUrl
 from gateway.settings.model import Settings
 from gateway.storage.key_signals import SESSION
-from gateway.storage.key_store import Grants, KeyEdit, KeyStore
+from gateway.storage.key_store import Grants, KeyEdit, KeyRequest, KeyStore
 from tests.journeys.failure import refused
 from tests.postgres import PASSWORD, PostgresServer, in_thread, running_server
 from tests.storage.by_hand import execute

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from gateway.access.issue import KeyRequest, create_key
+from gateway.access.issue import create_key
 from gateway.access.keys import OF_FILE, ActiveKeys, Holder, Outage, digest
 from gateway.settings.model import Settings
-from gateway.storage.key_store import Grants, KeyChange, KeyRecord, KeyStore, StoredKey
+from gateway.storage.key_store import Grants, KeyChange, KeyRecord, KeyRequest, KeyStore, StoredKey
 from tests.clock import ManualClock
 from tests.storage.conftest import NOW
 

@@ -15,13 +15,12 @@ import pytest
 from starlette.types import ASGIApp
 
 from gateway.access.admins import Admins
-from gateway.access.issue import KeyRequest
 from gateway.access.pepper import load_pepper
 from gateway.admin.console import COOKIE, create_console
 from gateway.google.calls import Send
 from gateway.google.pipeline import Call
 from gateway.settings.model import Settings, load_settings
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.table.header import ColumnGrant
 from tests.asgi_client import Answer, Request, send
 from tests.fakes import BOOK

@@ -22,7 +22,6 @@ from urllib.parse import quote
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 from sqlalchemy import insert, select
 
-from gateway.access.issue import KeyRequest
 from gateway.app import create_app
 from gateway.commands.admin import opened_admins
 from gateway.commands.demo import SAMPLE
@@ -32,7 +31,7 @@ from gateway.server.running import GatewayServer, in_background, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.model import Settings, load_settings
 from gateway.storage.database import open_database
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.storage.key_store import keys as stored_keys
 from gateway.storage.usage import key_usage
 from sheets_emulator.app import EmulatorOptions, create_emulator

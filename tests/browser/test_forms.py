@@ -8,8 +8,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.table.header import ColumnGrant
 from tests.browser.conftest import PATIENCE_MS
 from tests.browser.contrast import least_contrast

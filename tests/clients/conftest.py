@@ -6,8 +6,7 @@ from functools import cache
 
 import pytest
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from tests.clients.middlebox import Machine, Middlebox, running_machine
 from tests.clients.typescript.package import Package, make_package
 from tests.clients.workbook import CLIENTS_WORKBOOK

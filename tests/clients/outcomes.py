@@ -6,8 +6,7 @@ An expected mapping can omit members. All other values must be equal.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from tests.journeys.conftest import DEMO, EmulatorControl
 
 SETTINGS: Mapping[str, object] = {"plans.free.requests_per_minute": 1}

@@ -19,13 +19,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from gateway.access.issue import KeyRequest
 from gateway.commands.cli import main
 from gateway.commands.store_files import restore
 from gateway.settings.model import AccessSettings, ConfigError
 from gateway.storage.backup import SIDE_FILES
 from gateway.storage.backup import replace as replace_store
-from gateway.storage.key_store import Grants, KeyRecord, KeyStore
+from gateway.storage.key_store import Grants, KeyRecord, KeyRequest, KeyStore
 from gateway.storage.lock import exclusive_lock
 from gateway.worksheets.idempotency import Sending
 from gateway.worksheets.writes import WriteIdentity

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from gateway.access.issue import KeyRequest
 from gateway.access.keys import digest
 from gateway.commands.cli import main
 from gateway.settings.database import PostgresUrl
-from gateway.storage.key_store import Grants, KeyRecord, KeyStore
+from gateway.storage.key_store import Grants, KeyRecord, KeyRequest, KeyStore
 from gateway.storage.lock import exclusive_lock, session_lock
 from tests.journeys.conftest import create_keys
 from tests.postgres import PASSWORD, PostgresServer

@@ -13,12 +13,11 @@ from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.access.issue import KeyRequest
 from gateway.app import create_app
 from gateway.server.running import in_background, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.model import Settings, load_settings
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.table.header import ColumnGrant
 from gateway.telemetry.events import configure_logging, reset_logging
 from gateway.telemetry.metrics import create_metrics

@@ -8,8 +8,7 @@ from typing import Any
 
 import httpx2
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.table.header import ColumnGrant
 from tests.journeys.conftest import (
     Api,

@@ -11,14 +11,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from gateway.access.issue import KeyRequest, create_key
+from gateway.access.issue import create_key
 from gateway.access.pepper import load_pepper
 from gateway.app import create_app
 from gateway.server.running import GatewayServer, in_background, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.database import Database
 from gateway.settings.model import load_settings
-from gateway.storage.key_store import Grants, KeyStore
+from gateway.storage.key_store import Grants, KeyRequest, KeyStore
 from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.discovery import all_problems
 from tests.exchanges import Exchange, Recorder

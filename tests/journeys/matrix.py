@@ -9,8 +9,7 @@ from typing import Any
 
 import httpx2
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
 from tests.journeys.conftest import Api
 from tests.journeys.failure import anonymous, refused, without_cursors

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.table.header import ColumnGrant
 
 ROWS = [

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from tests.journeys.conftest import EmulatorControl, make_keys, running_gateways
 
 ONE = KeyRequest(name="one", grants=Grants(spreadsheets=frozenset({"demo"})))

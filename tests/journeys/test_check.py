@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from gateway.access.issue import KeyRequest, create_key
+from gateway.access.issue import create_key
 from gateway.access.pepper import pepper_of
 from gateway.app import create_app
 from gateway.commands.check import check_setup
 from gateway.commands.doctor.reasons import Finding
 from gateway.settings.model import ConfigError, Settings, load_settings
-from gateway.storage.key_store import Grants, KeyStore
+from gateway.storage.key_store import Grants, KeyRequest, KeyStore
 from tests.journeys.conftest import DEMO, EmulatorControl
 
 Check = Callable[..., list[tuple[str, str]]]

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from tests.clients.case import Case, all_cells, changed, first_fields, send_case
 from tests.clients.plain_readings import PLAIN_READINGS
 from tests.clients.refusals import REFUSALS

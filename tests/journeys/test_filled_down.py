@@ -13,10 +13,9 @@ from uuid import uuid4
 
 import pytest
 
-from gateway.access.issue import KeyRequest
 from gateway.google.sheets import Detail, SheetView
 from gateway.settings.model import GoogleSettings
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.table import records
 from gateway.table.header import ColumnGrant
 from gateway.table.records import EndRule

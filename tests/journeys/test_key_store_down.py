@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access.issue import KeyRequest
 from gateway.access.keys import mint_key
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from tests.journeys.conftest import DEMO, EmulatorControl, make_keys, running_gateways
 from tests.journeys.failure import refused
 from tests.journeys.waiting import until

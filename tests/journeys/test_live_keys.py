@@ -16,10 +16,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from gateway.access.issue import KeyRequest, rotate_key, update_key
+from gateway.access.issue import rotate_key, update_key
 from gateway.access.pepper import load_pepper
 from gateway.settings.model import load_settings
-from gateway.storage.key_store import KeyEdit, KeyRecord, KeyStore
+from gateway.storage.key_store import KeyEdit, KeyRecord, KeyRequest, KeyStore
 from tests.journeys.conftest import KEYS, EmulatorControl, make_keys, running_gateways
 from tests.journeys.process import running
 from tests.journeys.test_process import Installation, installation, separate_emulator

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from gateway.access.issue import KeyRequest
+from gateway.storage.key_store import KeyRequest
 from tests.journeys.conftest import (
     Api,
     EmulatorControl,

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import httpx2
 
-from gateway.access.issue import KeyRequest
 from gateway.access.keys import mint_key
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from tests.journeys.conftest import DEMO, EmulatorControl, make_keys, running_gateways
 
 GUESSES = 10_000

@@ -35,9 +35,8 @@ from typing import Any
 import httpx2
 from pydantic import SecretStr
 
-from gateway.access.issue import KeyRequest
 from gateway.settings.database import PostgresUrl
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from tests.journeys.conftest import (
     DEMO,
     LOOKS_EACH_TIME,

@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from tests.fakes import FakeWorksheet, Held
 from tests.simulation.command import exit_status, parsed
 from tests.simulation.report import Problem, Report

@@ -10,10 +10,9 @@ from typing import Any
 import httpx2
 from starlette.types import ASGIApp
 
-from gateway.access.issue import KeyRequest
 from gateway.server.running import in_background, make_server
 from gateway.server.sockets import base_url, bind
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
 from gateway.telemetry.events import configure_logging, reset_logging
 from sheets_emulator.app import Emulator, EmulatorOptions, create_emulator

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from tests.asgi_client import Answer
 from tests.journeys.conftest import PAGE
 from tests.surfaces.stage import GRANTED, Headers, Surface

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from tests.asgi_client import Answer
 from tests.surfaces.stage import GRANTED, Headers, Surface
 

@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from starlette.types import ASGIApp
 
-from gateway.access.issue import KeyRequest
 from gateway.app import create_app
 from gateway.errors import GatewayError
 from gateway.google.sheets import Sheets
 from gateway.settings.model import load_settings
+from gateway.storage.key_store import KeyRequest
 from tests.asgi_client import Answer, Request, send
 from tests.fakes import BOOK, FakeSheets
 from tests.forwarding import WRITES, Call, ForwardingSheets, Kind

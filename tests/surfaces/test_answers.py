@@ -11,9 +11,8 @@ from urllib.parse import quote
 
 import pytest
 
-from gateway.access.issue import KeyRequest
 from gateway.query.where import MAX_CONDITIONS, MAX_DEPTH
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.web.parameters import MAX_WHERE_BYTES
 from tests.fakes import FakeWorksheet, Formatted, Held
 from tests.journeys.failure import refused

@@ -14,10 +14,9 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.access.issue import KeyRequest
 from gateway.access.keys import mint_key
 from gateway.errors import GatewayError, PreconditionFailed, Problem, RowsMoved, StorageFull
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.table.header import ColumnGrant
 from gateway.web.error_responses import error_answer
 from gateway.web.forms import create_only

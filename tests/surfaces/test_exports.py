@@ -15,9 +15,8 @@ import pytest
 from starlette.types import Message
 from structlog.testing import capture_logs
 
-from gateway.access.issue import KeyRequest
 from gateway.access.rates import MAX_EXPORTS, MAX_EXPORTS_OF_KEY
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.table.header import ColumnGrant
 from gateway.web.exports import PART_BYTES, disposition
 from tests.asgi_client import Answer

@@ -9,10 +9,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from gateway.access.issue import KeyRequest
 from gateway.errors import SheetTooLarge
 from gateway.google.sheets import Render, Rendering, SheetArea, Sheets, SheetView
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.table.header import ColumnGrant
 from tests.asgi_client import Answer
 from tests.fakes import BOOK, Formatted, Held

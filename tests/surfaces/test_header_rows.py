@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.access.issue import KeyRequest
 from gateway.errors import WriteOutcomeUnknown
 from gateway.google.sheets import (
     Batch,
@@ -24,7 +23,7 @@ from gateway.google.sheets import (
     SheetView,
     Values,
 )
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.table.header import ColumnGrant
 from tests.asgi_client import Answer
 from tests.fake_ranges import parse_range

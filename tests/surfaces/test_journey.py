@@ -14,8 +14,7 @@ from urllib.parse import urlencode
 import pytest
 
 import gateway
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.web import parameters
 from tests.surfaces.stage import GRANTED, Headers, open_surface
 

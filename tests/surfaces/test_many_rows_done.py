@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from tests.surfaces.stage import GRANTED, Surface, open_surface
 
 KEY = "staff"

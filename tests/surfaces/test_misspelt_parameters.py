@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from tests.surfaces.stage import GRANTED, KEYS, Surface, open_surface
 
 MATCHING = 'where={"country":"USA"}'

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.telemetry.events import RequestKind
 from gateway.web.operations import OPERATIONS
 from gateway.web.signature import PARAMETERS

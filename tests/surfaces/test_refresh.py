@@ -8,8 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from tests.surfaces.stage import GRANTED, Surface, open_surface
 
 HEIGHT, TWIN = "H\u00f6he", "M\u00fcll"

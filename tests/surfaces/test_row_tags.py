@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.table.header import ColumnGrant, row_tag
 from tests.asgi_client import Answer
 from tests.fakes import FakeWorksheet

@@ -10,10 +10,9 @@ from urllib.parse import quote
 import pytest
 from jsonschema import Draft202012Validator
 
-from gateway.access.issue import KeyRequest
 from gateway.errors import UpstreamUnreachable
 from gateway.google.sheets import Value
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.table.column_types import CellForm, NumberFormat
 from gateway.table.header import ColumnGrant
 from tests.fakes import FakeWorksheet, Formatted

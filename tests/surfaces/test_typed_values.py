@@ -8,8 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.table.header import ColumnGrant
 from tests.asgi_client import Answer
 from tests.fakes import FakeWorksheet, Formatted, Held

@@ -10,8 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from tests.asgi_client import Answer
 from tests.fakes import Formatted, Held
 from tests.journeys.failure import refused

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from tests.surfaces.stage import GRANTED, Surface, open_surface
 
 DATE = "Wed, 25 Nov 2026 22:00:00 GMT"

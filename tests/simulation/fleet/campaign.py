@@ -23,9 +23,8 @@ from typing import Any
 import httpx2
 from pydantic import SecretStr
 
-from gateway.access.issue import KeyRequest
 from gateway.settings.database import PostgresUrl
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
 from tests.journeys.conftest import create_keys
 from tests.journeys.workbook import write_seed

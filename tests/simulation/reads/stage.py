@@ -11,8 +11,7 @@ from typing import Any
 
 import httpx2
 
-from gateway.access.issue import KeyRequest
-from gateway.storage.key_store import Grants
+from gateway.storage.key_store import Grants, KeyRequest
 from tests.journeys.conftest import create_keys
 from tests.journeys.workbook import write_seed
 from tests.simulation.stage import KEYS, NO_LIMIT, Tables, client_of, gateway_process, google

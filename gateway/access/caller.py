@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from gateway import errors
 from gateway.settings.plans import PlanSettings
-from gateway.storage.key_store import Grants, Right
+from gateway.storage.key_store import Grants, KeyRecord, Right
 from gateway.table.a1 import id_in, is_spreadsheet_id
 from gateway.table.header import IfMatch
 from gateway.worksheets.access import Access, Target, WorksheetId
@@ -32,15 +32,10 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """Holder of a valid key, with its plan and grants. Logs can contain `key_id` and `name`."""
+    """Holder of a valid key. The grants of `key` are as requests use them (`caller_of`)."""
 
-    key_id: str
-    name: str
-    plan_name: str
+    key: KeyRecord
     plan: PlanSettings
-    grants: Grants
-    expires: bool = False
-    """True if the key has a time of expiry."""
 
 
 def authorise(
@@ -51,7 +46,8 @@ def authorise(
     `worksheet` "" stands for the spreadsheet itself. If `spreadsheet` is None or "", the only
     granted spreadsheet is used. Errors of grants come before errors of the plan.
     """
-    grants, found = caller.grants, granted_spreadsheet(caller.grants, spreadsheet)
+    grants = caller.key.grants
+    found = granted_spreadsheet(grants, spreadsheet)
     if worksheet and grants.worksheets is not None and worksheet not in grants.worksheets:
         raise errors.NotGranted(
             "This key is not allowed to use a worksheet with this name; capitals and blanks count. "
@@ -67,13 +63,13 @@ def authorise(
             )
         if not caller.plan.writes:
             raise _not_in_plan(caller, "writes", "Ask")
-    access = Access(key_id=caller.key_id, titles=grants.worksheets, columns=grants.columns)
+    access = Access(key_id=caller.key.id, titles=grants.worksheets, columns=grants.columns)
     return Target(WorksheetId(found, worksheet), access)
 
 
 def check_origin(caller: Caller, origin: str) -> None:
     """Raise OriginNotAllowed if the key does not allow `origin`, the header of the request."""
-    allowed = caller.grants.origins
+    allowed = caller.key.grants.origins
     if not allowed or normal_origin(origin) in allowed:
         return
     raise errors.OriginNotAllowed(
@@ -84,7 +80,7 @@ def check_origin(caller: Caller, origin: str) -> None:
 
 def _not_in_plan(caller: Caller, what: str, instead: str) -> errors.PlanLimit:
     return errors.PlanLimit(
-        f"The plan '{caller.plan_name}' of this key does not include {what}. {instead} the "
+        f"The plan '{caller.key.plan}' of this key does not include {what}. {instead} the "
         "gateway's operator for another plan."
     )
 
@@ -99,12 +95,12 @@ def check_query(caller: Caller, *, uses_where: bool, uses_order: bool) -> None:
 def rights_of(caller: Caller) -> tuple[Right, ...]:
     """Return the rights of a key that its plan allows, in the order of `RIGHTS`."""
     allowed = {"read": True, "delete": caller.plan.writes and caller.plan.deletes}
-    return tuple(each for each in caller.grants.rights if allowed.get(each, caller.plan.writes))
+    return tuple(each for each in caller.key.grants.rights if allowed.get(each, caller.plan.writes))
 
 
 def may_delete(caller: Caller) -> bool:
     """True if the key and its plan allow deleting rows."""
-    return caller.grants.may_delete and caller.plan.deletes
+    return caller.key.grants.may_delete and caller.plan.deletes
 
 
 def check_filter(caller: Caller) -> None:
@@ -127,7 +123,7 @@ def check_conditional(caller: Caller, condition: IfMatch | None, *, verb: str = 
     """
     if caller.plan.require_if_match and (condition is None or condition.is_any):
         raise errors.PreconditionRequired(
-            f"The plan '{caller.plan_name}' of this key requires If-Match with the row's ETag "
+            f"The plan '{caller.key.plan}' of this key requires If-Match with the row's ETag "
             f"for every {verb}; 'If-Match: *' does not count. Read the row and send its ETag."
         )
 
@@ -136,7 +132,7 @@ def check_unconditional(caller: Caller) -> None:
     """Raise PreconditionRequired for a write to several rows if the plan requires ETags."""
     if caller.plan.require_if_match:
         raise errors.PreconditionRequired(
-            f"The plan '{caller.plan_name}' of this key requires If-Match with the row's "
+            f"The plan '{caller.key.plan}' of this key requires If-Match with the row's "
             "ETag, so a request can write to one row only. Send a request for each row, with "
             "its ETag."
         )

@@ -374,14 +374,7 @@ def caller_of(
         grants = replace(grants, columns=ColumnGrant(readable=grants.columns.writable))
     if grants.columns.readable is not None:
         grants = replace(grants, columns=replace(grants.columns, tag_key=tag_key))
-    return Caller(
-        key_id=record.id,
-        name=record.name,
-        plan_name=record.plan,
-        plan=plan,
-        grants=grants,
-        expires=record.expires_at is not None,
-    )
+    return Caller(key=replace(record, grants=grants), plan=plan)
 
 
 class LastUse:

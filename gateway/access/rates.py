@@ -205,7 +205,7 @@ class KeyRates:
 
     def lease(self, caller: Caller) -> RateLease:
         """Create the lease of a request, which is not charged yet."""
-        key_id, usages = caller.key_id, self._usages
+        key_id, usages = caller.key.id, self._usages
         usage = usages.get(key_id)
         if usage is not None:
             usages.move_to_end(key_id)
@@ -214,7 +214,7 @@ class KeyRates:
                 idle = (known for known, each in usages.items() if not each.in_flight)
                 usages.pop(next(idle, ""), None)
             usage = usages[key_id] = self._new_usage(key_id)
-        return RateLease(self._limits[caller.plan_name], usage, self._timer, self._exports)
+        return RateLease(self._limits[caller.key.plan], usage, self._timer, self._exports)
 
 
 def key_rate_limit(per_minute: int) -> RateLimit:

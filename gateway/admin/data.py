@@ -99,7 +99,7 @@ class _View:
 
     def values(self) -> dict[str, object]:
         """Return template values for the choice of key, spreadsheet and worksheet."""
-        granted = () if self.caller is None else self.caller.grants.spreadsheets
+        granted = () if self.caller is None else self.caller.key.grants.spreadsheets
         return {
             "view": self.parameters,
             "keys": self.keys,

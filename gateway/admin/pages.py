@@ -147,7 +147,7 @@ class AdminRequest:
         finally:
             if inner.lease is not None:
                 inner.lease.leave()
-            page.event.key, page.event.cache = caller.key_id, event.cache
+            page.event.key, page.event.cache = caller.key.id, event.cache
             page.event.spreadsheet, page.event.worksheet = event.spreadsheet, event.worksheet
         content = answer.body if isinstance(answer.body, bytes) else b""
         return Reply(
@@ -163,7 +163,7 @@ def _admission_of(caller: Caller) -> Admission:
         return caller
 
     plan = caller.plan.model_copy(update=_NO_LIMIT)
-    rates = KeyRates({caller.plan_name: plan})
+    rates = KeyRates({caller.key.plan: plan})
     return Admission(identify, rates, AuthCache(lambda: 0.0), proxies=())
 
 

@@ -111,7 +111,7 @@ class Admission:
         if is_typed is None:
             is_typed = request.state["api"].values == "typed"
         # Names of parameters must not reveal fields to a create-only key.
-        unknown = parameters.unknown if caller.grants.may_read else ()
+        unknown = parameters.unknown if caller.key.grants.may_read else ()
         credentials = parameters.credentials
         return Admitted(caller, target, lease, asked, unknown, is_typed, credentials)
 
@@ -132,7 +132,7 @@ class Admission:
             errors.PlanLimit,
         ):
             return False
-        return right(caller) or not caller.grants.may_read
+        return right(caller) or not caller.key.grants.may_read
 
     async def recognise(
         self, request: Request, parameters: Sifted, operation: Signature
@@ -151,10 +151,10 @@ class Admission:
             )
         caller = await self.identify(key, lambda: client_address(scope, self.proxies))
         is_in_url = parameters.credentials and not _in_headers(head, KEY_HEADERS)
-        if is_write and is_in_url and caller.grants.may_read:
+        if is_write and is_in_url and caller.key.grants.may_read:
             raise errors.KeyNotAllowedInUrl()
         lease = await self._charge(request, parameters, caller)
-        if not caller.grants.may_read:
+        if not caller.key.grants.may_read:
             request.state["forms"].count(request, caller, lease)
             if not operation.is_for_create_only:
                 raise errors.CreateOnlyKey
@@ -166,7 +166,7 @@ class Admission:
 
     async def _charge(self, request: Request, parameters: Sifted, caller: Caller) -> RateLease:
         """Charge the request, and return its lease. Raises RateLimited or TooManyInFlight."""
-        request.event.key = caller.key_id
+        request.event.key = caller.key.id
         lease = request.lease = self.rates.lease(caller)
         if lease.usage.shared is not None:  # a single process does not wait
             await lease.exchange()
@@ -192,7 +192,7 @@ def _authorised(
     try:
         return authorise(caller, spreadsheet=spreadsheet, worksheet=title, writes=writes), ""
     except errors.NotGranted:
-        for reading, other in other_titles(title, caller.grants.worksheets or ()):
+        for reading, other in other_titles(title, caller.key.grants.worksheets or ()):
             target = authorise(caller, spreadsheet=spreadsheet, worksheet=other, writes=writes)
             return target, reading
         raise
@@ -318,7 +318,7 @@ class AuthCache:
         `key` is the cache key from `find`, `reading` the name of the title's lenient decoding. A
         full cache is cleared.
         """
-        if caller.expires or len(target.worksheet.title) > LONGEST_TITLE:
+        if caller.key.expires_at or len(target.worksheet.title) > LONGEST_TITLE:
             return
         if len(self._kept) >= MAX_KEPT:
             self._kept.clear()

@@ -193,7 +193,7 @@ async def read_submission(request: Request, admitted: Admitted) -> Submission:
     InvalidIdempotencyKey, ChallengeFailed and ChallengeUnavailable.
     """
     forms, caller = request.state["forms"], admitted.caller
-    grants = caller.grants
+    grants = caller.key.grants
     is_form = media_type_of(request.head) in FORM_TYPES
     if is_form and grants.origins and b"origin" not in request.head.lines:
         raise errors.OriginNotAllowed(
@@ -201,17 +201,17 @@ async def read_submission(request: Request, admitted: Admitted) -> Submission:
             "has the referrer policy no-referrer. Remove this policy."
         )
     parse = partial(_parse, request=request, has_challenge=grants.needs_challenge)
-    fields, own = await read_body(request, caller.key_id, parse)
+    fields, own = await read_body(request, caller.key.id, parse)
     asked_next = own.get(NEXT, "")
     next_url = _checked_next(asked_next, caller) if asked_next else grants.next_url
     worksheet, repetition = admitted.target.worksheet, None
     has_id = bool(own.get(ID, "").strip())
     repeated = own[ID] if has_id else parse_key(request.head.values(HEADER))
     if repeated is not None:
-        of_key = [caller.key_id, worksheet, admitted.is_typed, has_id, repeated]
+        of_key = [caller.key.id, worksheet, admitted.is_typed, has_id, repeated]
         repetition = digest_of([*of_key, fingerprint(fields)])
     if own.get(GOTCHA, "").strip():
-        form_discarded(caller.key_id)
+        form_discarded(caller.key.id)
         return Submission(fields=fields, next_url=next_url, is_discarded=True)
     if grants.needs_challenge:
         await forms.check_person(own.get(CHALLENGE, ""), repetition)
@@ -273,7 +273,7 @@ async def create_only(sent: Fields, run: Run) -> tuple[Fields, Mapping[str, str]
 
 def _is_limited(request: Request, caller: Caller) -> bool:
     """True if the limit per client address applies: to forms, and to keys with origins."""
-    return bool(caller.grants.origins) or media_type_of(request.head) in FORM_TYPES
+    return bool(caller.key.grants.origins) or media_type_of(request.head) in FORM_TYPES
 
 
 def _parse(
@@ -310,7 +310,7 @@ def _parse(
 def _checked_next(text: str, caller: Caller) -> str:
     """Return the normal form of the URL in `_next`. Raises InvalidBody."""
     found = web_url(text)
-    if found is None or found[0] not in caller.grants.origins:
+    if found is None or found[0] not in caller.key.grants.origins:
         no_page = "This must be an absolute URL, and the key must allow its origin, as in "
         raise unstorable([errors.Problem(pointer(NEXT), f"{no_page}https://example.org/thanks.")])
     return found[1]

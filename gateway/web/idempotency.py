@@ -102,7 +102,7 @@ async def read_idempotent_request(
         found = fingerprint(body)
     else:
         work = partial(fingerprint, body)
-        found = await request.state["parsing"].beside(admitted.caller.key_id, work)
+        found = await request.state["parsing"].beside(admitted.caller.key.id, work)
     if asked is not None:
         found = digest_of([asked, found])
     if admitted.is_typed:

@@ -216,7 +216,7 @@ async def carry_out(request: Request, operations: ByMethod) -> Answer:
     if operation.price > 1:
         await admitted.lease.raise_to(operation.price)
     asked = await operation.parse(request, admitted)
-    if not admitted.caller.grants.may_read:
+    if not admitted.caller.key.grants.may_read:
         run = partial(run_as_meant, operation, request, admitted, asked)
         return await submit(request, asked.submission, run)
     target, asked, result = await run_as_meant(operation, request, admitted, asked)
@@ -325,7 +325,7 @@ def listed_rows(request: Request, target: Target, asked: Asked, served: Served) 
         for spreadsheet in [*filter(None, ids)][:1]:
             given = f"{SPREADSHEET_PARAMETER}={quote(spreadsheet, '')}".encode()
             others = b"%b&%b" % (others, given) if others else given
-    key = others if paging.place is None else others + admitted.caller.key_id.encode()
+    key = others if paging.place is None else others + admitted.caller.key.id.encode()
     if target is not admitted.target:  # a cursor belongs to the name that was sent
         key += admitted.target.worksheet.title.encode("utf-8", "surrogatepass")
     link = kept.get(key)
@@ -386,13 +386,13 @@ async def parse_create(request: Request, admitted: Admitted) -> Asked:
             "If-Match is not allowed on a create, because a new row has no ETag. Remove the "
             "header, or update an existing row by its rowIndex."
         )
-    if not admitted.caller.grants.may_read:
+    if not admitted.caller.key.grants.may_read:
         submission = await read_submission(request, admitted)
         fields, key = submission.fields, submission.key
         idempotent = await read_idempotent_request(request, admitted, fields, own_key=key)
         make = partial(Write.create, rows=(fields,), not_before=submission.not_before)
         return Asked(make=make, idempotent=idempotent, submission=submission)
-    body = await read_body(request, admitted.caller.key_id, parse_rows)
+    body = await read_body(request, admitted.caller.key.id, parse_rows)
     sent = body.rows if body.is_array else body.rows[0]
     idempotent = await read_idempotent_request(request, admitted, sent)
     make = partial(Write.create, rows=body.rows, is_array=body.is_array)
@@ -403,7 +403,7 @@ async def parse_update(request: Request, admitted: Admitted) -> Asked:
     row = parse_row(request.row)
     condition = read_condition(request.head)
     check_conditional(admitted.caller, condition)
-    fields = await read_body(request, admitted.caller.key_id, parse_fields)
+    fields = await read_body(request, admitted.caller.key.id, parse_fields)
     idempotent = await read_idempotent_request(request, admitted, fields, row=row)
     make = partial(Write.update, row=row, fields=fields, condition=condition)
     return Asked(make=make, idempotent=idempotent)
@@ -421,7 +421,7 @@ async def parse_delete(request: Request, admitted: Admitted) -> Asked:
 
 
 async def parse_update_rows(request: Request, admitted: Admitted) -> Asked:
-    rows = await read_body(request, admitted.caller.key_id, parse_updates)
+    rows = await read_body(request, admitted.caller.key.id, parse_updates)
     for row, _ in rows:
         if not FIRST_DATA_ROW <= row <= LAST_ROW:
             raise request.state["rows"].no_row(admitted.target, row)
@@ -589,7 +589,7 @@ async def parse_upsert(request: Request, admitted: Admitted) -> Asked:
     resolution = preferred_resolution(request.head)
     merges = resolution is None or RESOLUTIONS[resolution]
     parse = partial(_upsert_body, conflict_names(admitted.asked))
-    body = await read_body(request, admitted.caller.key_id, parse)
+    body = await read_body(request, admitted.caller.key.id, parse)
     sent = body.rows if body.is_array else body.rows[0]
     asked = [*body.keys, merges]
     idempotent = await read_idempotent_request(request, admitted, sent, asked=asked)
@@ -605,7 +605,7 @@ async def parse_by_filter(request: Request, admitted: Admitted, *, is_update: bo
     parse = partial(filter_asked, text)
     asked = parse(PLAIN)
     preferred = preferred_max_affected(request.head)
-    fields = await read_body(request, caller.key_id, parse_fields) if is_update else None
+    fields = await read_body(request, caller.key.id, parse_fields) if is_update else None
     limits = (caller.plan.max_affected, asked.max_affected, preferred)
     max_rows = min(limit for limit in limits if limit is not None)
     given = asking_of(text).parameters.items()

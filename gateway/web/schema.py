@@ -69,7 +69,7 @@ async def run_worksheets(
     """
     state, caller, access = request.state, admitted.caller, target.access
     spreadsheet, catalogue = target.worksheet.spreadsheet, state["catalogue"]
-    contents, freshness = await catalogue.read(spreadsheet, key_id=caller.key_id)
+    contents, freshness = await catalogue.read(spreadsheet, key_id=caller.key.id)
     seen = [
         each
         for each in contents.worksheets
@@ -126,7 +126,7 @@ async def run_schema(request: Request, admitted: Admitted, target: Target, asked
     """
     caller, columns = admitted.caller, target.access.columns
     catalogue, empty = request.state["catalogue"], request.state["api"].empty_cell
-    contents, freshness = await catalogue.read(target.worksheet.spreadsheet, key_id=caller.key_id)
+    contents, freshness = await catalogue.read(target.worksheet.spreadsheet, key_id=caller.key.id)
     worksheet = contents.find(target.worksheet)
     check_names(worksheet.header)
     view = worksheet.header.seen_with(columns)

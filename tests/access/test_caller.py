@@ -24,6 +24,7 @@ from gateway.storage.key_store import Grants, Right
 from gateway.table.a1 import is_spreadsheet_id
 from gateway.table.header import ALL_COLUMNS, ColumnGrant, IfMatch
 from gateway.worksheets.access import WorksheetId
+from tests.callers import make_caller
 
 ONE = Grants(spreadsheets=frozenset({"one"}))
 ANY = Grants(spreadsheets=None)
@@ -39,9 +40,7 @@ WRITE: Sequence[Right] = ("create", "update")
 
 def caller(grants: Grants, plan: PlanSettings | None = None) -> Caller:
     """A caller with these grants, on the plan `free`."""
-    return Caller(
-        key_id="key_1", name="n", plan_name="free", plan=plan or PlanSettings(), grants=grants
-    )
+    return make_caller(grants, plan, key_id="key_1", plan_name="free")
 
 
 @pytest.mark.parametrize(

@@ -49,19 +49,14 @@ async def test_a_caller_has_the_grants_of_its_key(store: KeyStore) -> None:
     record, key = await issue(store, NARROW)
     caller = await gatekeeper(store).identify(key, here)
 
-    assert caller == Caller(
-        key_id=record.id,
-        name="browser",
-        plan_name="free",
-        plan=PlanSettings(where_and_order=False),
-        grants=Grants(
-            spreadsheets=frozenset({"one"}),
-            worksheets=frozenset({"Cities"}),
-            may_create=False,
-            may_update=False,
-            origins=frozenset({"https://a.org"}),
-        ),
-        expires=True,
+    assert caller == Caller(key=record, plan=PlanSettings(where_and_order=False))
+    assert (caller.key.name, caller.key.plan) == ("browser", "free")
+    assert caller.key.grants == Grants(
+        spreadsheets=frozenset({"one"}),
+        worksheets=frozenset({"Cities"}),
+        may_create=False,
+        may_update=False,
+        origins=frozenset({"https://a.org"}),
     )
 
 
@@ -79,8 +74,8 @@ async def test_two_keys_have_two_callers(store: KeyStore) -> None:
     _, wide_key = await issue(store, WIDE)
     keeper = gatekeeper(store)
 
-    assert (await keeper.identify(narrow_key, here)).key_id == narrow.id
-    assert (await keeper.identify(wide_key, here)).grants == Grants(spreadsheets=None)
+    assert (await keeper.identify(narrow_key, here)).key.id == narrow.id
+    assert (await keeper.identify(wide_key, here)).key.grants == Grants(spreadsheets=None)
 
 
 @pytest.mark.parametrize("key", [None, "", "  \t"], ids=["none", "empty", "blanks"])
@@ -120,7 +115,7 @@ async def test_a_key_expires_exactly_at_its_expiry(store: KeyStore) -> None:
     just_before = NOW + timedelta(hours=1, microseconds=-1)
     caller = await gatekeeper(store, now=just_before).identify(key, here)
 
-    assert caller.key_id == record.id
+    assert caller.key.id == record.id
     with pytest.raises(InvalidApiKey):
         await gatekeeper(store, now=NOW + timedelta(hours=1)).identify(key, here)
 

@@ -58,7 +58,7 @@ async def outcome(
 
 async def ids(keeper: Gatekeeper, keys: Iterable[str]) -> list[str]:
     """Key IDs of the callers of these keys."""
-    return [(await keeper.identify(key, here)).key_id for key in keys]
+    return [(await keeper.identify(key, here)).key.id for key in keys]
 
 
 async def failed_often(
@@ -147,7 +147,7 @@ async def test_valid_keys_work_while_guesses_wait_for_the_store(
     found = await asyncio.gather(*waiting)
 
     assert served == [record.id for record, _ in known]
-    assert [each.key_id for each in found if isinstance(each, Caller)] == [
+    assert [each.key.id for each in found if isinstance(each, Caller)] == [
         record.id for record, _ in new
     ]
     assert {type(each) for each in await asyncio.gather(*guesses)} == {TooManyAuthFailures}

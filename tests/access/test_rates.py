@@ -12,6 +12,7 @@ from gateway.errors import RateLimited, TooManyInFlight
 from gateway.gcra import Standing
 from gateway.settings.plans import PlanSettings, missing_limits
 from gateway.storage.key_store import Grants
+from tests.callers import make_caller
 from tests.clock import ManualClock
 
 PLANS = {
@@ -22,13 +23,7 @@ PLANS = {
 
 
 def caller(key_id: str = "k1", plan: str = "paid") -> Caller:
-    return Caller(
-        key_id=key_id,
-        name="n",
-        plan_name=plan,
-        plan=PLANS[plan],
-        grants=Grants(spreadsheets=None),
-    )
+    return make_caller(Grants(spreadsheets=None), PLANS[plan], key_id=key_id, plan_name=plan)
 
 
 def admitted(rates: KeyRates, count: int, who: Caller | None = None) -> Sequence[RateLease]:

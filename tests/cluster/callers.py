@@ -7,7 +7,6 @@ from typing import cast
 
 from redis.asyncio import Redis
 
-from gateway.access.caller import Caller
 from gateway.access.rates import KeyRates, RateLease
 from gateway.cluster.key_rates import EXCHANGE_SECONDS, SharedKeyRates
 from gateway.cluster.membership import Membership
@@ -15,6 +14,7 @@ from gateway.cluster.store import Store
 from gateway.errors import RateLimited, TooManyInFlight
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants
+from tests.callers import make_caller
 from tests.cluster.world import REAL_TIMEOUT_SECONDS, Link, World
 
 TICK_SECONDS = 0.01
@@ -45,14 +45,7 @@ class Gateway:
 
     async def entered(self, price: int = 1) -> RateLease | None:
         """Start a request. Returns None if the gateway rejects the request."""
-        caller = Caller(
-            key_id="k1",
-            name="n",
-            plan_name="paid",
-            plan=self.cluster.plan,
-            grants=Grants(spreadsheets=None),
-        )
-        lease = self.rates.lease(caller)
+        lease = self.rates.lease(make_caller(Grants(spreadsheets=None), self.cluster.plan))
         await lease.exchange()
         try:
             lease.enter()

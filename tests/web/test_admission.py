@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.access.caller import Caller
-from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants
 from gateway.web.admission import (
     LONGEST_TITLE,
@@ -15,15 +13,10 @@ from gateway.web.admission import (
 )
 from gateway.web.head import read_head
 from gateway.worksheets.access import Target, WorksheetId
+from tests.callers import make_caller
 from tests.clock import ManualClock
 
-CALLER = Caller(
-    key_id="key_1",
-    name="k",
-    plan_name="paid",
-    plan=PlanSettings(),
-    grants=Grants(spreadsheets=frozenset({"demo"})),
-)
+CALLER = make_caller(Grants(spreadsheets=frozenset({"demo"})))
 TARGET = Target(WorksheetId("demo", "Cities"))
 FRESH_SECONDS = 2.0
 HEAD = [(b"host", b"x"), (b"authorization", b"Bearer a"), (b"x-spreadsheet-id", b"demo")]
@@ -122,7 +115,8 @@ def test_cache_keys_are_secret_digests(auth_cache: AuthCache) -> None:
 def test_expiring_keys_and_long_titles_are_not_cached(auth_cache: AuthCache) -> None:
     """Reads with a key that expires, or of a very long worksheet title, are never cached."""
     endless = Target(WorksheetId("demo", "x" * (LONGEST_TITLE + 1)))
-    auth_cache.put(key(auth_cache, HEAD, segment="1"), replace(CALLER, expires=True), TARGET)
+    expiring = replace(CALLER, key=replace(CALLER.key, expires_at=CALLER.key.created_at))
+    auth_cache.put(key(auth_cache, HEAD, segment="1"), expiring, TARGET)
     auth_cache.put(key(auth_cache, HEAD, segment="2"), CALLER, endless)
 
     assert kept(auth_cache, HEAD, segment="1") is None

@@ -10,7 +10,6 @@ from starlette.testclient import TestClient
 from starlette.types import Message
 from structlog.testing import capture_logs
 
-from gateway.access.caller import Caller
 from gateway.access.rates import KeyRates, RateLease
 from gateway.errors import BodyTooLarge, TooManyInFlight
 from gateway.settings.model import ServerSettings
@@ -21,6 +20,7 @@ from gateway.web.answers import Answer, json_answer
 from gateway.web.error_responses import missing_route
 from gateway.web.frame import CLIENT_GONE, Frame
 from gateway.web.request import Request
+from tests.callers import make_caller
 from tests.clock import ManualClock
 from tests.web.requests import make_scope, sent
 
@@ -260,10 +260,8 @@ async def test_long_paths_are_cut_in_the_log(logs: Logs) -> None:
 
 def lease_of(plan: PlanSettings) -> RateLease:
     """Return the rate-limit lease of the first request of a key on this plan."""
-    caller = Caller(
-        key_id="k1", name="n", plan_name="p", plan=plan, grants=Grants(spreadsheets=None)
-    )
-    return KeyRates({"p": plan}, ManualClock()).lease(caller)
+    caller = make_caller(Grants(spreadsheets=None), plan)
+    return KeyRates({"paid": plan}, ManualClock()).lease(caller)
 
 
 async def framed_headers(lease: RateLease | None) -> dict[bytes, bytes]:

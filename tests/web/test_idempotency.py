@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gateway.storage.key_store import Grants
 from gateway.web.idempotency import (
     IDEMPOTENCY_KEY,
     IdempotentRequest,
@@ -16,10 +17,11 @@ from gateway.web.idempotency import (
 )
 from gateway.worksheets.access import Access, Target, WorksheetId
 from gateway.worksheets.writes import WriteIdentity
+from tests.callers import make_caller
 from tests.web.requests import make_request, make_scope
 
 TARGET = Target(WorksheetId("book", "Cities"), Access(key_id="key_1"))
-ADMITTED: Any = SimpleNamespace(caller=SimpleNamespace(key_id="key_1"), is_typed=False)
+ADMITTED: Any = SimpleNamespace(caller=make_caller(Grants(spreadsheets=None)), is_typed=False)
 BODY: Mapping[str, Any] = {"name": "Bern", "population": 1}
 
 

@@ -9,7 +9,6 @@ import httpx2
 import pytest
 from starlette.testclient import TestClient
 
-from gateway.access.caller import Caller
 from gateway.errors import (
     GatewayError,
     KeysUnavailable,
@@ -33,16 +32,14 @@ from gateway.worksheets.writes import (
     WriteIdentity,
     Written,
 )
+from tests.callers import make_caller
 from tests.web.endpoints import opened
 from tests.web.openapi.conformance import Document, problems_of
 from tests.web.openapi.worksheets import document, reach, worksheet
 
-CALLER = Caller(
-    key_id="k1",
-    name="tests",
-    plan_name="paid",
-    plan=PlanSettings(deletes=True, max_affected=50),
-    grants=Grants(spreadsheets=frozenset({"demo"}), may_delete=True),
+CALLER = make_caller(
+    Grants(spreadsheets=frozenset({"demo"}), may_delete=True),
+    PlanSettings(deletes=True, max_affected=50),
 )
 DONE = '{"state":"done"}'
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 import pytest
 from starlette.testclient import TestClient
 
-from gateway.access.caller import Caller
 from gateway.query.query import Query
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants
@@ -14,17 +13,12 @@ from gateway.telemetry.events import RequestKind, tallies
 from gateway.worksheets.access import Target
 from gateway.worksheets.answers import Encoded, Encoder, Freshness, Paging, Served, with_digests
 from gateway.worksheets.cursors import Seal
+from tests.callers import make_caller
 from tests.web.endpoints import opened
 
 RECORD = {"rowIndex": 7, "name": "Boston", "state": None}
 FRESHNESS = Freshness(age_seconds=1.5, ttl_seconds=3.5, is_hit=True)
-CALLER = Caller(
-    key_id="k1",
-    name="tests",
-    plan_name="paid",
-    plan=PlanSettings(max_limit=50),
-    grants=Grants(spreadsheets=frozenset({"demo"})),
-)
+CALLER = make_caller(Grants(spreadsheets=frozenset({"demo"})), PlanSettings(max_limit=50))
 PLACES = [pytest.param("Cities", id="list"), pytest.param("Cities/7", id="row")]
 
 

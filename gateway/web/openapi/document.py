@@ -52,13 +52,13 @@ async def describe(request: Request) -> Answer:
         caller, named, _ = await state["admission"].recognise(request, parameters, DESCRIPTION)
     elif parameters.refusal:
         raise InvalidQuery(parameters.refusal)
-    if caller is None or not caller.grants.may_read:
+    if caller is None or not caller.key.grants.may_read:
         reach = reach_of_all(state["api"], is_typed=asks_for_types(parameters.asked))
         return read_answer(request, general_document(reach))
-    spreadsheet = request.event.spreadsheet = granted_spreadsheet(caller.grants, named)
+    spreadsheet = request.event.spreadsheet = granted_spreadsheet(caller.key.grants, named)
     reach = reach_of(caller, named, state["api"], is_typed=asks_for_types(parameters.asked))
     catalogue = state["catalogue"]
-    contents, freshness = await catalogue.read(spreadsheet, key_id=caller.key_id)
+    contents, freshness = await catalogue.read(spreadsheet, key_id=caller.key.id)
 
     def make(contents: Contents) -> Encoded:
         return document_of(reach, contents.worksheets)

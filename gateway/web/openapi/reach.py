@@ -105,7 +105,7 @@ def reach_of(
     caller: Caller, named: str | None, api: ApiSettings, *, is_typed: bool | None = None
 ) -> Reach:
     """Return the scope of the document for a key. `named` is the requested spreadsheet, or None."""
-    grants = caller.grants
+    grants = caller.key.grants
     rights = {*rights_of(caller), *(["refresh"] if grants.may_refresh else [])}
     return replace(
         reach_of_all(api, is_typed=is_typed),

@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-from gateway.access.caller import Caller
 from gateway.settings.model import ApiSettings
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import Grants
@@ -11,6 +10,7 @@ from gateway.table.header import ALL_COLUMNS, ColumnGrant, parse_header
 from gateway.web.openapi.document import document_of
 from gateway.web.openapi.reach import Reach, reach_of, reach_of_all
 from gateway.worksheets.catalogue import Listed
+from tests.callers import make_caller
 
 GENERAL = reach_of_all(ApiSettings())
 
@@ -36,21 +36,15 @@ def reach(
     is_typed: bool | None = None,
 ) -> Reach:
     """Return the reach of a key: what its plan and grants allow."""
-    caller = Caller(
-        key_id="k1",
-        name="tests",
-        plan_name="paid",
-        plan=plan or PlanSettings(),
-        grants=Grants(
-            spreadsheets=spreadsheets,
-            worksheets=worksheets,
-            may_create=not read_only,
-            may_update=not read_only,
-            may_delete=may_delete,
-            columns=columns,
-        ),
+    grants = Grants(
+        spreadsheets=spreadsheets,
+        worksheets=worksheets,
+        may_create=not read_only,
+        may_update=not read_only,
+        may_delete=may_delete,
+        columns=columns,
     )
-    return reach_of(caller, named, api or ApiSettings(), is_typed=is_typed)
+    return reach_of(make_caller(grants, plan), named, api or ApiSettings(), is_typed=is_typed)
 
 
 def document(told: Reach = GENERAL, *listed: Listed) -> dict[str, Any]:

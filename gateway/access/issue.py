@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -122,7 +122,7 @@ async def rotate_key(
     key, ends_at = mint_key(random_bytes), now + overlap
     changes = {"last4": (record.last4, key[-4:]), "oldSecretEndsAt": (None, ends_at.isoformat())}
     edit = KeyEdit(key_id=record.id, at=now, by=by, action="rotated", changes=changes)
-    is_done = await store.rotate(record.id, digest(key, pepper), key[-4:], ends_at, edit)
+    is_done = await store.rotate(edit, digest(key, pepper), key[-4:], ends_at)
     return key if is_done else None
 
 
@@ -157,14 +157,14 @@ class KeyFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_o
 
     name: str = ""
     plan: str = "paid"
-    spreadsheets: list[str] | None = msgspec.field(default_factory=list)
-    worksheets: list[str] | None = None
-    columns: list[str] | None = None
-    writable_columns: list[str] | None = None
-    may: list[Right] = msgspec.field(default_factory=lambda: ["read", "create", "update"])
+    spreadsheets: frozenset[str] | None = frozenset()
+    worksheets: frozenset[str] | None = None
+    columns: frozenset[str] | None = None
+    writable_columns: frozenset[str] | None = None
+    may: frozenset[Right] = frozenset({"read", "create", "update"})
     may_refresh: bool = False
     """True if the key can report changes of worksheets, so that their rows are read again."""
-    origins: list[str] = msgspec.field(default_factory=list)
+    origins: frozenset[str] = frozenset()
     next: str | None = None
     """URL to which a browser goes after it sent a form."""
     turnstile: bool = False
@@ -187,13 +187,13 @@ def request_with(given: Mapping[str, object], before: KeyRecord | None = None) -
         raise ConfigError("--expires: must be a time such as 2099-12-31T18:00:00Z") from error
     sheets = fields.spreadsheets
     if sheets is not None:  # a URL stands for the ID in it
-        sheets = [each if is_spreadsheet_id(each) else id_in(each) or each for each in sheets]
+        sheets = frozenset(id_in(each) or each for each in sheets)
     grants = Grants(
-        spreadsheets=_names(sheets),
-        worksheets=_names(fields.worksheets),
-        columns=ColumnGrant(_names(fields.columns), _names(fields.writable_columns)),
+        spreadsheets=sheets,
+        worksheets=fields.worksheets,
+        columns=ColumnGrant(fields.columns, fields.writable_columns),
         may_refresh=fields.may_refresh,
-        origins=frozenset(fields.origins),
+        origins=fields.origins,
         next_url=fields.next or "",
         needs_challenge=fields.turnstile,
         **{f"may_{right}": right in fields.may for right in RIGHTS},
@@ -279,10 +279,6 @@ def restrictions(record: KeyRecord, now: datetime) -> Iterator[str]:
 
 def _moment(instant: datetime | None) -> str | None:
     return None if instant is None else instant.isoformat()
-
-
-def _names(names: Collection[str] | None) -> frozenset[str] | None:
-    return None if names is None else frozenset(names)
 
 
 def _listed(names: frozenset[str] | None) -> list[str] | None:

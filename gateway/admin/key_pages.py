@@ -253,10 +253,7 @@ def _shown(record: KeyRecord, now: datetime) -> dict[str, Any]:
     grants, state = record.grants, record.state(now)
     *others, last = grants.rights or ("nothing",)
     return {
-        "id": record.id,
-        "name": record.name,
-        "last4": record.last4,
-        "plan": record.plan,
+        **vars(record),
         "state": state,
         "may": f"{', '.join(others)} and {last}" if others else f"{last} only",
         "limits": printable(limits),

@@ -25,14 +25,7 @@ Rules:
 """
 
 import secrets
-from collections.abc import (
-    AsyncIterator,
-    Callable,
-    Collection,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
@@ -120,6 +113,7 @@ _ALWAYS = sa.true()
 _SECRETS = (keys.c.digest, keys.c.old_digest)
 _RECORD_COLUMNS = [each for each in keys.columns if each not in {*_SECRETS}]
 _RECORD_NAMES = [column.name for column in _RECORD_COLUMNS]
+_RECORDS = sa.select(*_RECORD_COLUMNS)
 _RIGHTS = ("read", "create", "update")
 _NAMES = msgspec.json.Decoder(frozenset[str])
 _LISTS: Mapping[str, msgspec.json.Decoder[Any]] = {
@@ -341,9 +335,7 @@ class KeyStore:
         kept = {name: value for name, value in old.items() if name not in _OF_USE}
         return await self._edit(edit, changed, kept)
 
-    async def rotate(
-        self, key_id: str, digest: bytes, last4: str, ends_at: datetime, edit: KeyEdit
-    ) -> bool:
+    async def rotate(self, edit: KeyEdit, digest: bytes, last4: str, ends_at: datetime) -> bool:
         """Give a key a new secret, and log `edit`. The present secret stays valid until `ends_at`.
 
         `digest` and `last4` (the last four characters) are of the new secret. Returns False if the
@@ -433,18 +425,18 @@ class KeyStore:
 
     async def check(self) -> None:
         """Run the queries that a gateway runs at its start. Raises SQLAlchemyError."""
-        columns, flags = sa.select(*_RECORD_COLUMNS), sa.select(sa.func.count(keys.c.may_refresh))
-        for query in (columns.limit(1), flags, OPEN, OPEN_BATCHES):
+        flags = sa.select(sa.func.count(keys.c.may_refresh))
+        for query in (_RECORDS.limit(1), flags, OPEN, OPEN_BATCHES):
             await self._rows(query)
 
     async def find(self, key_id: str) -> KeyRecord | None:
         """Returns the key with this ID, or None if the key does not exist or is damaged."""
-        rows = await self._rows(sa.select(*_RECORD_COLUMNS).where(keys.c.id == printable(key_id)))
+        rows = await self._rows(_RECORDS.where(keys.c.id == printable(key_id)))
         return next(iter(_readable(rows, lambda _: None)), None)
 
     async def list(self, damaged: Callable[[DamagedRow], object] = _raise) -> Sequence[KeyRecord]:
         """Returns all keys, the oldest first. Calls `damaged` with the error of a damaged key."""
-        return _readable(await self._rows(sa.select(*_RECORD_COLUMNS).order_by(*_BY_AGE)), damaged)
+        return _readable(await self._rows(_RECORDS.order_by(*_BY_AGE)), damaged)
 
     async def page(
         self,
@@ -463,7 +455,7 @@ class KeyStore:
         oldest, or the newest with `is_newest_first`. Calls `damaged` with the error of each damaged
         key, which is left out.
         """
-        query = sa.select(*_RECORD_COLUMNS).offset(skip).limit(limit + 1)
+        query = _RECORDS.offset(skip).limit(limit + 1)
         if text:
             sought = printable(text)  # PostgreSQL takes no NUL; no name has one
             is_named = keys.c.name.icontains(sought, autoescape=True)
@@ -521,14 +513,9 @@ def _key_of(key: Sequence[Any], expired_by: str, *, is_current: bool) -> StoredK
 
 
 def _log_of(edit: KeyEdit) -> sa.Insert:
-    return sa.insert(key_edits).values(
-        id=secrets.token_hex(8),
-        key_id=edit.key_id,
-        at=edit.at.astimezone(UTC).isoformat(),
-        by=edit.by,
-        action=edit.action,
-        changes=msgspec.json.encode(edit.changes).decode(),
-    )
+    at, changes = edit.at.astimezone(UTC).isoformat(), msgspec.json.encode(edit.changes).decode()
+    values = {**vars(edit), "id": secrets.token_hex(8), "at": at, "changes": changes}
+    return sa.insert(key_edits).values(values)
 
 
 def _edit_of(row: Mapping[str, Any]) -> KeyEdit:

@@ -25,7 +25,7 @@ def edit(action: Any, at: Any = NOW, **changes: Any) -> KeyEdit:
 
 async def rotate(store: KeyStore, digest: bytes, at: Any = NOW) -> bool:
     until = at + timedelta(hours=24)
-    return await store.rotate(WIDE.id, digest, "new4", until, edit("rotated", at))
+    return await store.rotate(edit("rotated", at), digest, "new4", until)
 
 
 @pytest.mark.parametrize(

@@ -246,7 +246,7 @@ def key_members(record: KeyRecord, now: datetime) -> Mapping[str, object]:
         "expiresAt": found["expiresAt"],
         "revokedAt": _moment(record.revoked_at),
         "lastUsedAt": _moment(record.last_used_at),
-        "oldSecretEndsAt": _moment(record.old_ends_at) if record.has_old_secret(now) else None,
+        "oldSecretEndsAt": _moment(record.old_secret_until(now)),
         "state": record.state(now),
     }
 
@@ -273,8 +273,8 @@ def restrictions(record: KeyRecord, now: datetime) -> Iterator[str]:
         yield f"forms go to {grants.next_url}"
     if grants.needs_challenge:
         yield "Turnstile"
-    if record.old_ends_at is not None and record.has_old_secret(now):
-        yield f"old secret until {record.old_ends_at:%Y-%m-%d %H:%M}"
+    if until := record.old_secret_until(now):
+        yield f"old secret until {until:%Y-%m-%d %H:%M}"
 
 
 def _moment(instant: datetime | None) -> str | None:

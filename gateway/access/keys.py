@@ -369,12 +369,12 @@ def caller_of(
     plan = plans.get(record.plan)
     if plan is None:
         return None
-    grants = record.grants
-    if not grants.may_read and grants.columns.writable is not None:
-        grants = replace(grants, columns=ColumnGrant(readable=grants.columns.writable))
-    if grants.columns.readable is not None:
-        grants = replace(grants, columns=replace(grants.columns, tag_key=tag_key))
-    return Caller(key=replace(record, grants=grants), plan=plan)
+    columns = record.grants.columns
+    if not record.grants.may_read and columns.writable is not None:
+        columns = ColumnGrant(readable=columns.writable)
+    if columns.readable is not None:
+        columns = replace(columns, tag_key=tag_key)
+    return Caller(key=replace(record, grants=replace(record.grants, columns=columns)), plan=plan)
 
 
 class LastUse:

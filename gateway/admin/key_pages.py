@@ -171,7 +171,7 @@ async def _form(
             "key": _shown(record, now),
             "requests": sum(each["requests"] for each in use),
             "refused": sum(each["refused"] for each in use),
-            "old_ends": record.old_ends_at if record.has_old_secret(now) else None,
+            "old_ends": record.old_secret_until(now),
             "overlaps": _OVERLAPS,
             "present": {name: text for name, text in present.items() if text != texts[name]},
             "warnings": dict.fromkeys([*issue.warnings_of(record, plans), *warnings]),

@@ -33,12 +33,10 @@ def aligned(header: Row, rows: Sequence[Row]) -> Iterator[str]:
 
 def key_row(record: KeyRecord) -> Row:
     """Return the cells of a key for a table with `KEY_HEADER`."""
-    ends, now = f"…{record.last4}", datetime.now(UTC)
-    if record.has_old_secret(now):
-        ends += " + old"
+    now = datetime.now(UTC)
     return (
         record.id,
-        ends,
+        f"…{record.last4}{' + old' if record.old_secret_until(now) else ''}",
         record.state(now),
         record.plan,
         ", ".join([*record.grants.rights, *(["refresh"] if record.grants.may_refresh else [])]),

@@ -45,21 +45,15 @@ OnlyKey = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 PlanOption = typer.Option(metavar="PLAN", help="Plan in the configuration.")
-Spreadsheets = Annotated[
-    list[str] | None, repeatable("ID", "ID or URL of a spreadsheet that the key can use")
-]
+Texts = list[str] | None
+Spreadsheets = Annotated[Texts, repeatable("ID", "ID or URL of a spreadsheet that the key can use")]
 AnySpreadsheet = Annotated[
     bool, flag("--any-spreadsheet", "Allow every spreadsheet shared with the account.")
 ]
-Worksheets = Annotated[
-    list[str] | None, repeatable("TITLE", "Worksheet that the key can use, by default all")
-]
-Columns = Annotated[
-    list[str] | None, repeatable("NAME", "Field that the key can see, by default all")
-]
+Worksheets = Annotated[Texts, repeatable("TITLE", "Worksheet that the key can use, by default all")]
+Columns = Annotated[Texts, repeatable("NAME", "Field that the key can see, by default all")]
 WritableColumns = Annotated[
-    list[str] | None,
-    repeatable("NAME", "Field that the key can write, by default all visible ones"),
+    Texts, repeatable("NAME", "Field that the key can write, by default all visible ones")
 ]
 May = Annotated[
     str | None,
@@ -69,7 +63,7 @@ May = Annotated[
         "three by default; with create alone, it can only create single rows.",
     ),
 ]
-Origins = Annotated[list[str] | None, repeatable("ORIGIN", "Origin whose pages can use the key")]
+Origins = Annotated[Texts, repeatable("ORIGIN", "Origin whose pages can use the key")]
 NextPage = Annotated[
     str | None,
     typer.Option(
@@ -162,9 +156,8 @@ def create(
     request = request_with({**_members(context.params), "may": rights})
     database = settings.access.database
     new_store = isinstance(database, Path) and not database.exists() and database.absolute()
-    check = None if no_check else request.grants
     record, key = run(
-        new_key(settings, request, replaced=_warn_of_pepper, by=operator(), check=check)
+        new_key(settings, request, replaced=_warn_of_pepper, by=operator(), check=not no_check)
     )
     if new_store and is_styled(err=True):
         say(
@@ -408,9 +401,9 @@ def _in_store(
 
 async def _active_key(store: "KeyStore", key_id: str) -> "KeyRecord":
     """Return the key with this ID. Exits if the key is revoked, damaged or missing."""
-    listed = await store.list(lambda _: None)
-    found = next((each for each in listed if each.id == key_id), None)
+    found = await store.find(key_id)
     if found is None:
+        listed = await store.list(lambda _: None)
         records = [each for each in listed if each.revoked_at is None]
         fail([f"there is no active key {key_id}{_hint(records, key_id)}"])
     if found.revoked_at is not None:

@@ -128,13 +128,13 @@ async def new_key(
     replaced: Callable[[], None] = lambda: None,
     random_bytes: Callable[[int], bytes] = secrets.token_bytes,
     by: str = "",
-    check: "Grants | None" = None,
+    check: bool = False,
 ) -> tuple["KeyRecord", str]:
     """Create a key in the database of the settings. Returns its record and the key itself.
 
     Calls `replaced` if the database has no keys, and another pepper than before is used. `by` is
-    the author in the log of edits. Exits if a spreadsheet, worksheet or field in `check` does not
-    exist; None checks nothing. Raises ConfigError for an invalid request.
+    the author in the log of edits. With `check`, exits if a granted spreadsheet, worksheet or field
+    does not exist. Raises ConfigError for an invalid request.
     """
     from gateway.access.issue import check_request, create_key
     from gateway.access.pepper import pepper_of
@@ -144,8 +144,8 @@ async def new_key(
     async with KeyStore.open(settings.access.database) as store:
         pepper = await pepper_of(store, settings.access, replaced=replaced)
         check_request(request, settings.plans, now)
-        if check is not None:
-            await warn_or_fail(settings, check)
+        if check:
+            await warn_or_fail(settings, request.grants)
         return await create_key(
             request,
             store=store,

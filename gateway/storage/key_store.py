@@ -231,9 +231,9 @@ class KeyRecord(KeyRequest):
             return "revoked"
         return "active" if self.is_active(now) else "expired"
 
-    def has_old_secret(self, now: datetime) -> bool:
-        """True while the secret before the last rotation is valid."""
-        return self.old_ends_at is not None and now < self.old_ends_at
+    def old_secret_until(self, now: datetime) -> datetime | None:
+        """Return the end of the secret before the last rotation, or None if it is not valid."""
+        return self.old_ends_at if self.old_ends_at is not None and now < self.old_ends_at else None
 
 
 EditAction = Literal["created", "updated", "rotated", "ended", "revoked"]

@@ -8,7 +8,8 @@ Rules
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -147,10 +148,11 @@ async def make_key(
     each invalid member, and IntegrityError if a key with this `key_id` (random if "") exists.
     """
     plans = asked.settings.plans
-    request, unchecked = await _checked(asked, given)
-    record, key = await issue.create_key(
-        request, **_edit(asked), plans=plans, pepper=asked.pepper, key_id=key_id
-    )
+    with _invalid_members():
+        request, unchecked = await _checked(asked, given)
+        record, key = await issue.create_key(
+            request, **_edit(asked), plans=plans, pepper=asked.pepper, key_id=key_id
+        )
     await asked.request.state["reread_keys"]()
     return record, key, [*issue.warnings_of(record, plans), *unchecked]
 
@@ -164,8 +166,9 @@ async def change_key(
     InvalidBody, and PreconditionFailed if another edit changed the key meanwhile.
     """
     plans = asked.settings.plans
-    request, unchecked = await _checked(asked, given, before)
-    edit = await issue.update_key(before, request, **_edit(asked), plans=plans)
+    with _invalid_members():
+        request, unchecked = await _checked(asked, given, before)
+        edit = await issue.update_key(before, request, **_edit(asked), plans=plans)
     record = await find_key(asked, is_open=True)
     if edit is None:
         raise other_state(asked, record)
@@ -236,22 +239,28 @@ async def _checked(
 ) -> tuple[KeyRequest, Sequence[str]]:
     """Convert members to a request, and check the request. Returns the request, and warnings.
 
-    A warning names a spreadsheet that could not be checked. Raises InvalidBody.
+    A warning names a spreadsheet that could not be checked. Raises ConfigError.
     """
     members = {name: each for name, each in given.items() if name != "check"}
+    request = issue.request_with(members, before)
+    issue.check_request(request, asked.settings.plans, asked.now(), before=before)
+    is_same = before is not None and request.grants.names == before.grants.names
+    if is_same or not given.get("check", True):
+        return request, ()
+    looked = await _look(asked, request.grants)
+    if looked.problems:
+        raise ConfigError(*looked.problems)
+    return request, [f"not checked: {each}" for each in looked.unchecked]
+
+
+@contextmanager
+def _invalid_members() -> Iterator[None]:
+    """Raise InvalidBody for a ConfigError in the block, with a problem for each invalid member."""
     try:
-        request = issue.request_with(members, before)
-        issue.check_request(request, asked.settings.plans, asked.now(), before=before)
-        is_same = before is not None and request.grants.names == before.grants.names
-        if is_same or not given.get("check", True):
-            return request, ()
-        looked = await _look(asked, request.grants)
-        if looked.problems:
-            raise ConfigError(*looked.problems)
+        yield
     except ConfigError as error:
         found = map(issue.member_of, error.problems)
         raise unstorable([errors.Problem(f"#/{name}", text) for name, text in found]) from error
-    return request, [f"not checked: {each}" for each in looked.unchecked]
 
 
 async def _look(asked: AdminRequest, grants: Grants) -> Looked:

@@ -1,9 +1,11 @@
 """The admin API: authorisation, errors and operations."""
 
+import asyncio
 import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -14,16 +16,30 @@ from sqlalchemy.exc import OperationalError
 from gateway.admin.console import API, COOKIE, OPERATIONS, Operation
 from gateway.admin.keys import KeyBody
 from gateway.errors import UpstreamTimeout
+from gateway.google.sheets import Sheets
 from gateway.storage.key_store import KeyRecord, KeyStore
 from gateway.telemetry.events import configure_logging, reset_logging
 from tests.admin.conftest import NASTY, SAME_ORIGIN, Console
 from tests.asgi_client import Answer
 from tests.fakes import BOOK
+from tests.forwarding import Call, ForwardingSheets, Kind, T
 
 Headers = Sequence[tuple[str, str]]
 
 OF_API = [each for each in OPERATIONS if each.path.startswith(API)]
 UNSAFE = [each for each in OPERATIONS if each.method != "GET"]
+
+
+class AnswersAfter(ForwardingSheets):
+    """`Sheets` that answer no call before a time."""
+
+    def __init__(self, inner: Sheets, instant: datetime) -> None:
+        self.inner, self.instant = inner, instant
+
+    async def forward(self, spreadsheet: str, call: Call[T], *, kind: Kind) -> T:
+        left = self.instant - datetime.now(UTC)
+        await asyncio.sleep(left.total_seconds() + 0.01)
+        return await call(self.inner)
 
 
 def name_of(operation: object) -> str | None:
@@ -401,6 +417,21 @@ def test_names_are_verified_in_the_sheet_by_default(console: Console) -> None:
     assert reads == [1, 2, 0]
     assert (renamed.status_code, console.surface.calls.reads - before) == (200, 1)
     assert unchecked["warnings"] == [f"not checked: spreadsheet {BOOK}: Google is slow."]
+
+
+def test_an_expiry_that_passes_during_the_check_of_names(console: Console) -> None:
+    """A key that expires while Google is read is not created: the answer names the expiry."""
+    calls, ends = console.surface.calls, datetime.now(UTC) + timedelta(seconds=2)
+    inner, calls.inner = calls.inner, AnswersAfter(calls.inner, ends)
+    members = {"name": "short", "spreadsheets": [BOOK], "expiresAt": ends.isoformat()}
+    try:
+        answer = ask(console, "POST", "/keys", members)
+    finally:
+        calls.inner = inner
+
+    assert refused(answer) == (400, 104)
+    assert [each["pointer"] for each in answer.json()["errors"]] == ["#/expiresAt"]
+    assert calls.reads == 1
 
 
 def test_warnings_equal_the_command_line_warnings(console: Console) -> None:

@@ -113,13 +113,12 @@ async def rotate_key(
     overlap: timedelta,
     now: datetime,
     by: str = "",
-    random_bytes: RandomBytes = secrets.token_bytes,
 ) -> str | None:
     """Give a key a second secret. The old secret stays valid for `overlap`.
 
     Returns the new key, or None if the key is revoked or already has two valid secrets.
     """
-    key, ends_at = mint_key(random_bytes), now + overlap
+    key, ends_at = mint_key(), now + overlap
     changes = {"last4": (record.last4, key[-4:]), "oldSecretEndsAt": (None, ends_at.isoformat())}
     edit = KeyEdit(key_id=record.id, at=now, by=by, action="rotated", changes=changes)
     is_done = await store.rotate(edit, digest(key, pepper), key[-4:], ends_at)

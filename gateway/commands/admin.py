@@ -46,7 +46,7 @@ def create(
     from gateway.access.issue import MAX_NAME_CHARACTERS
 
     if not name.strip() or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
-        fail([f"--name: must be 1 to {MAX_NAME_CHARACTERS} printable characters"])
+        fail(f"--name: must be 1 to {MAX_NAME_CHARACTERS} printable characters")
     record, key = run_in(opened_admins(settings_of(config)), lambda admins: admins.create(name))
     say(*created_lines(record.key_id, key))
 
@@ -71,7 +71,7 @@ def revoke(
     settings = settings_of(config)
     missing = missing_store(settings.access.database)
     if missing:
-        fail([f"there is no admin key {key_id}: {missing}"])
+        fail(f"there is no admin key {key_id}: {missing}")
     if not run_in(opened_admins(settings), lambda admins: admins.secrets.revoke(key_id)):
-        fail([f"there is no admin key {key_id}; to list them: sheets-gateway admin list"])
+        fail(f"there is no admin key {key_id}; to list them: sheets-gateway admin list")
     say(f"{key_id} is revoked")

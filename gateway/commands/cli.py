@@ -61,7 +61,7 @@ def start(
 def check_system(name: str) -> None:
     """Exit with a message if the system is not POSIX. `name` is `os.name`."""
     if name != "posix":
-        fail(["Windows is not supported: run the gateway in WSL or Docker"], status=1)
+        fail("Windows is not supported: run the gateway in WSL or Docker", status=1)
 
 
 @main.command(
@@ -84,7 +84,7 @@ def serve(
 ) -> None:
     """Serve the JSON API until a signal."""
     if fd is not None and (host is not None or port is not None):
-        fail(["--fd names a listening socket: omit --host and --port"])
+        fail("--fd names a listening socket: omit --host and --port")
     overrides = {"server.host": host, "server.port": port}
     settings = settings_of(config, overrides)
     with reported():
@@ -118,7 +118,7 @@ def demo(
         try:
             seed = read_spreadsheet(source, DEMO_SPREADSHEET)
         except SeedError as error:
-            fail([str(error)], status=1)
+            fail(str(error), status=1)
     from gateway.commands.demo import NoExample, log_in_file, running_demo, stop_at_signal
     from gateway.server.sockets import bind
 
@@ -132,7 +132,7 @@ def demo(
             _greet(running, log)
             signals.get()
     except NoExample as error:
-        fail([f"{source}: {error}"], status=1)
+        fail(f"{source}: {error}", status=1)
 
 
 def _greet(running: "Demo", log: Path) -> None:
@@ -249,7 +249,7 @@ def emulator(
     try:
         data = None if seed is None else read_seed(seed)
     except (OSError, SeedError) as error:
-        fail([f"--seed: {error}"], status=1)
+        fail(f"--seed: {error}", status=1)
     from gateway.server.running import make_server, run
     from gateway.server.sockets import base_url, bind
     from sheets_emulator.app import EmulatorOptions, create_emulator
@@ -267,9 +267,9 @@ def emulator(
     try:
         running = create_emulator(options)
     except SeedError as error:
-        fail([f"--seed: {error}"], status=1)
+        fail(f"--seed: {error}", status=1)
     except DiskError as error:
-        fail([f"--db: {error}"])
+        fail(f"--db: {error}")
     with reported():
         listening = bind(host, port)
     running.serve_at(base_url(listening))
@@ -277,7 +277,7 @@ def emulator(
         try:
             running.write_credentials(path, base_url(listening), number=account)
         except OSError as error:
-            fail([f"--credentials: {path}: {error.strerror}"])
+            fail(f"--credentials: {path}: {error.strerror}")
     for note in running.notes:
         say_status("warning", note, plain=f"warning  {note}", err=True)
     server = make_server(running.app, shutdown_seconds=1)

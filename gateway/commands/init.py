@@ -95,7 +95,7 @@ def initialise(
     used = account.credentials
     if credentials is not None and (used is None or credentials.resolve() != used.resolve()):
         place = used or "no key file"
-        fail([f"--credentials: the settings name {place}, and init does not change them"])
+        fail(f"--credentials: the settings name {place}, and init does not change them")
     try:
         context = run(_sign_in(account), waits_for="Google")
     except typer.Exit:
@@ -176,7 +176,7 @@ def _write_config(config: Path, key_file: Path) -> None:
                 f"[google]\ncredentials = {json.dumps(name, ensure_ascii=False)}\n"
             )
     except OSError as error:
-        fail([f"{config}: {error.strerror}"])
+        fail(f"{config}: {error.strerror}")
 
 
 async def _sign_in(account: GoogleSettings) -> CheckContext:
@@ -303,7 +303,7 @@ def _say_next_steps(
 
 def _require_terminal(option: str) -> None:
     if not _is_asking():
-        fail([f"{option} is missing, and there is no terminal to ask for it"])
+        fail(f"{option} is missing, and there is no terminal to ask for it")
 
 
 def _is_asking() -> bool:
@@ -313,7 +313,7 @@ def _is_asking() -> bool:
 def _complain(*problems: str, ends: bool = False) -> None:
     """Print mistakes. With `ends`, exit; otherwise the caller asks the user again."""
     if ends:
-        fail(problems)
+        fail(*problems)
     for each in problems:
         say_status("problem", each, plain=each, err=True)
 

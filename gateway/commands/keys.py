@@ -150,7 +150,7 @@ def create(
     from gateway.commands import key_tables as tables
 
     if any_spreadsheet == bool(spreadsheet):
-        fail(["give either --spreadsheet ID, once or more, or --any-spreadsheet"])
+        fail("give either --spreadsheet ID, once or more, or --any-spreadsheet")
     settings = settings_of(config)
     rights = _rights(may, read_only=read_only, delete=delete)
     request = request_with({**_members(context.params), "may": rights})
@@ -198,7 +198,7 @@ def list_keys(
     if missing:
         say(missing, err=True)
     if damaged:
-        fail([f"access.database: {each}" for each in damaged], status=1)
+        fail(*(f"access.database: {each}" for each in damaged), status=1)
 
 
 @keys.command("update", examples=["sheets-gateway keys update KEY_ID --may read,create"])
@@ -239,13 +239,13 @@ def update(
     both = [pair for _, *pair in _MEMBERS if all(map(context.params.get, pair))]
     if both:
         pairs = [" or --".join(pair).replace("_", "-") for pair in both]
-        fail([f"give either --{pair}" for pair in pairs])
+        fail(*(f"give either --{pair}" for pair in pairs))
     settings, now = settings_of(config), datetime.now(UTC)
     members = _members(context.params)
     if may is not None:
         members["may"] = _rights(may)
 
-    async def change(store: "KeyStore") -> Sequence[str]:
+    async def change(store: "KeyStore") -> str:
         record = await _active_key(store, key_id)
         request = request_with(members, record)
         check_request(request, settings.plans, now, before=record)
@@ -256,15 +256,15 @@ def update(
         )
         if edit is None:
             fail(
-                [f"{key_id} was changed by another administrator at the same time: try again"],
+                f"{key_id} was changed by another administrator at the same time: try again",
                 status=1,
             )
         for text in warnings_of(request, settings.plans, record):
             warn(text)
-        return [f"{key_id} is changed: {tables.edit_row(edit)[-1]}"] if edit.changes else []
+        return f"{key_id} is changed: {tables.edit_row(edit)[-1]}" if edit.changes else ""
 
     changed = _in_store(settings, change, key_id)
-    say_done(*(changed or ["nothing changed"]))
+    say_done(changed or "nothing changed")
     if changed:
         _say_when(settings)
 
@@ -291,7 +291,7 @@ def rotate(
         edit = KeyEdit(key_id=key_id, at=now, by=operator(), action="ended")
         if not await store.end_rotation(edit):
             await _active_key(store, key_id)
-            fail([f"{key_id} has no old secret; `sheets-gateway keys list` marks keys with one"])
+            fail(f"{key_id} has no old secret; `sheets-gateway keys list` marks keys with one")
         return [f"the old secret of {key_id} is no longer valid"]
 
     async def make(store: "KeyStore") -> Sequence[str]:
@@ -303,10 +303,8 @@ def rotate(
         )
         if key is None:
             fail(
-                [
-                    f"the old secret of {key_id} is still valid. End it first: sheets-gateway "
-                    f"keys rotate {key_id} --end"
-                ]
+                f"the old secret of {key_id} is still valid. End it first: sheets-gateway "
+                f"keys rotate {key_id} --end"
             )
         if as_json:
             until = (now + ends).isoformat()
@@ -324,12 +322,12 @@ def revoke(key_id: KeyId, config: ConfigOption = None) -> None:
     """Revoke a key permanently."""
     settings = settings_of(config)
 
-    async def end(store: "KeyStore") -> Sequence[str]:
+    async def end(store: "KeyStore") -> str:
         if not await store.revoke(key_id, datetime.now(UTC), by=operator()):  # also a damaged key
             await _active_key(store, key_id)
-        return [f"{key_id} is revoked"]
+        return f"{key_id} is revoked"
 
-    say_done(*_in_store(settings, end, key_id))
+    say_done(_in_store(settings, end, key_id))
     _say_when(settings)
 
 
@@ -395,7 +393,7 @@ def _in_store(
     from gateway.storage.key_store import KeyStore
 
     if key_id and (missing := missing_store(settings.access.database)):
-        fail([f"there is no active key {key_id}: {missing}"])
+        fail(f"there is no active key {key_id}: {missing}")
     return run_in(KeyStore.open(settings.access.database), work)
 
 
@@ -405,9 +403,9 @@ async def _active_key(store: "KeyStore", key_id: str) -> "KeyRecord":
     if found is None:
         listed = await store.list(lambda _: None)
         records = [each for each in listed if each.revoked_at is None]
-        fail([f"there is no active key {key_id}{_hint(records, key_id)}"])
+        fail(f"there is no active key {key_id}{_hint(records, key_id)}")
     if found.revoked_at is not None:
-        fail([f"{key_id} is revoked, which is permanent: create another key"])
+        fail(f"{key_id} is revoked, which is permanent: create another key")
     return found
 
 
@@ -440,7 +438,7 @@ def _fetched(
         found, records = await fetch(store), await store.list(damaged.append)
         names = {each.id: each.name for each in records}
         if key_id is not None and not found and key_id not in {*names, *(r.row for r in damaged)}:
-            fail([f"there is no key {key_id}{_hint(records, key_id)}"])
+            fail(f"there is no key {key_id}{_hint(records, key_id)}")
         return found, names
 
     return _in_store(settings, fetch_it)
@@ -466,14 +464,14 @@ def _rights(may: str | None, *, read_only: bool = False, delete: bool = False) -
 
     if may is None:
         if delete and read_only:
-            fail(["--delete: a --read-only key cannot delete rows; see --may"])
+            fail("--delete: a --read-only key cannot delete rows; see --may")
         may = "read" if read_only else f"read,create,update{',delete' if delete else ''}"
     elif read_only or delete:
-        fail(["--may names all rights of the key: omit --read-only and --delete"])
+        fail("--may names all rights of the key: omit --read-only and --delete")
     named = {right.strip() for right in may.split(",")} - {""}
     unknown = sorted(named - {*RIGHTS})
     if unknown:
-        fail([f"--may: {', '.join(unknown)} is not among {', '.join(RIGHTS)}"])
+        fail(f"--may: {', '.join(unknown)} is not among {', '.join(RIGHTS)}")
     return [*named]
 
 

@@ -5,7 +5,7 @@
 import asyncio
 import os
 import secrets
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -71,13 +71,13 @@ def reported() -> Iterator[None]:
         from gateway.storage.lock import LockError
 
         if isinstance(error, ConfigError):
-            fail(error.problems)
+            fail(*error.problems)
         if isinstance(error, LockError):
-            fail([str(error)], status=1)
+            fail(str(error), status=1)
         if isinstance(error, DamagedRow):
-            fail([f"access.database: {error}"], status=1)
+            fail(f"access.database: {error}", status=1)
         if isinstance(error, SQLAlchemyError):
-            fail([unusable_store(reason_of(error))], status=1)
+            fail(unusable_store(reason_of(error)), status=1)
         raise
 
 
@@ -170,7 +170,7 @@ async def warn_or_fail(settings: "Settings", grants: "Grants") -> None:
     with waiting("Waiting for Google"):
         looked = await look_for(settings, grants)
     if looked.problems:
-        fail([*looked.problems, "nothing was changed; --no-check skips this check"])
+        fail(*looked.problems, "nothing was changed; --no-check skips this check")
     for each in looked.unchecked:
         warn(f"not checked: {each}")
 
@@ -181,7 +181,7 @@ def read_duration(text: str, option: str = "--overlap") -> float:
     if unit is None or not (
         number.isascii() and number.isdecimal() and len(number) <= _MOST_DIGITS
     ):
-        fail([f"{option}: {text!r} is not a duration. Use a number with s, m, h or d, as in 24h"])
+        fail(f"{option}: {text!r} is not a duration. Use a number with s, m, h or d, as in 24h")
     return float(number) * unit
 
 
@@ -216,7 +216,7 @@ def warn(text: str) -> None:
     say_status("warning", text, plain=f"Warning: {text}", err=True)
 
 
-def fail(problems: Sequence[str], *, status: int = 2) -> NoReturn:
+def fail(*problems: str, status: int = 2) -> NoReturn:
     """Print each problem as a line on standard error, and exit."""
     for problem in problems:
         say_status("error", problem, plain=f"sheets-gateway: {problem}", err=True)

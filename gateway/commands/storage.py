@@ -65,7 +65,7 @@ def _carry_out(work: "Callable[[], Done]") -> None:
         with reported(), waiting("Waiting for the database"):
             done = work()
     except OSError as error:
-        fail([f"{error.filename}: {error.strerror}"])
+        fail(f"{error.filename}: {error.strerror}")
     for line in done.lines:
         say_done(line)
     for each in done.warnings:
@@ -110,11 +110,11 @@ def copy(
     try:
         database = parse_database(target or settings_of(config).access.database)
     except ValueError as error:
-        fail([f"--to: {error}"])
+        fail(f"--to: {error}")
     if not isinstance(database, PostgresUrl):
-        fail(["--to: must be the URL of a PostgreSQL database"])
+        fail("--to: must be the URL of a PostgreSQL database")
     if not source.is_file():
-        fail([f"--from: {source} does not exist. Name the SQLite file to copy"])
+        fail(f"--from: {source} does not exist. Name the SQLite file to copy")
     run(migrate_database(database), waits_for="the database")
     with reported(), store_lock(source), store_lock(database):
         counts = run(copy_store(source, database), waits_for="the database")

@@ -5,10 +5,8 @@ older stores, so each change of a table or trigger needs a migration. No release
 """
 
 from pathlib import Path
-from typing import Any
 
-from alembic.config import Config
-from alembic.runtime.environment import EnvironmentContext
+from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
@@ -99,7 +97,10 @@ def scripts() -> ScriptDirectory:
 
 def upgrade(connection: Connection) -> None:
     """Create the schema, or run missing migrations. The caller commits."""
-    found, context = scripts(), MigrationContext.configure(connection)
+    found = scripts()
+    # `_upgrade_revs` has the missing migrations, as in Alembic's own command.
+    options = {"fn": lambda current, _: found._upgrade_revs("head", current)}  # noqa: SLF001
+    context = MigrationContext.configure(connection, opts=options)
     if context.get_current_revision() is None:
         metadata.create_all(connection, checkfirst=False)
         is_server = connection.dialect.name == "postgresql"
@@ -108,10 +109,5 @@ def upgrade(connection: Connection) -> None:
             connection.exec_driver_sql(statement)
         context.stamp(found, "head")
         return
-
-    def all_of(current: str, _context: object) -> Any:
-        return found._upgrade_revs("head", current)  # noqa: SLF001 - as alembic's own command does
-
-    with EnvironmentContext(Config(), found, fn=all_of) as environment:
-        environment.configure(connection=connection)
-        environment.run_migrations()
+    with Operations.context(context):
+        context.run_migrations()

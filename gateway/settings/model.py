@@ -200,9 +200,8 @@ class GoogleSettings(Section):
 
         `[google]` itself is an account if it has credentials, or without other accounts.
         """
-        fields = ("credentials", "subject", "project", "reads_per_minute", "writes_per_minute")
         others = {
-            account.name: self.model_copy(update={each: getattr(account, each) for each in fields})
+            account.name: self.model_copy(update=account.model_dump(exclude={"name"}))
             for account in self.accounts
         }
         has_main = self.credentials is not None or not others

@@ -184,11 +184,8 @@ def _row(place: UsePlace, counts: UseCounts) -> dict[str, object]:
 
 def _give_back(taken: dict[UsePlace, UseCounts]) -> None:
     for place, counts in taken.items():
-        present = tallies.use.get(place)
-        if present is None:
-            tallies.use[place] = counts
-        else:
-            present[:] = map(sum, zip(present, counts, strict=True))
+        present = tallies.use.setdefault(place, [0] * len(USE))
+        present[:] = map(sum, zip(present, counts, strict=True))
 
 
 def begin_of_hour(instant: datetime) -> datetime:

@@ -244,29 +244,24 @@ def emulator(
     ] = 0,
 ) -> None:
     """Serve the emulator of the Google Sheets API."""
-    from sheets_emulator.state.seed import SeedError, read_seed
-
-    try:
-        data = None if seed is None else read_seed(seed)
-    except (OSError, SeedError) as error:
-        fail(f"--seed: {error}", status=1)
     from gateway.server.running import make_server, run
     from gateway.server.sockets import base_url, bind
     from sheets_emulator.app import EmulatorOptions, create_emulator
     from sheets_emulator.http.credentials import PROJECT
     from sheets_emulator.state.disk import DiskError
+    from sheets_emulator.state.seed import SeedError
 
     key_files = [_key_file(text, PROJECT) for text in credentials or ()]
     names = {each.name for each in dataclasses.fields(EmulatorOptions)}
     others = (names & context.params.keys()) - {"seed"}
     options = EmulatorOptions(
         projects=tuple(project for project, _ in key_files) or (PROJECT,),
-        seed=data,
+        seed=seed,
         **{name: context.params[name] for name in others},
     )
     try:
         running = create_emulator(options)
-    except SeedError as error:
+    except (OSError, SeedError) as error:
         fail(f"--seed: {error}", status=1)
     except DiskError as error:
         fail(f"--db: {error}")

@@ -4,6 +4,7 @@
 
 import asyncio
 import os
+import re
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
@@ -27,8 +28,7 @@ DEMO_SPREADSHEET = "demo"
 """ID of the spreadsheet of `demo`, defined here because `cli` reads it without importing `demo`."""
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_MOST_DIGITS = 4
-"""Maximum digits of a duration. Now minus 9999 days is still a valid date."""
+_DURATION = re.compile("([0-9]{1,4})([smhd])")  # now minus 9999 days is still a valid date
 
 ConfigOption = Annotated[
     Path | None,
@@ -177,12 +177,10 @@ async def warn_or_fail(settings: "Settings", grants: "Grants") -> None:
 
 def read_duration(text: str, option: str = "--overlap") -> float:
     """Convert a duration such as `90m` to seconds. Exits with an error about `option` otherwise."""
-    number, unit = text.strip()[:-1], _SECONDS.get(text.strip()[-1:])
-    if unit is None or not (
-        number.isascii() and number.isdecimal() and len(number) <= _MOST_DIGITS
-    ):
+    found = _DURATION.fullmatch(text.strip())
+    if found is None:
         fail(f"{option}: {text!r} is not a duration. Use a number with s, m, h or d, as in 24h")
-    return float(number) * unit
+    return float(found[1]) * _SECONDS[found[2]]
 
 
 def missing_store(database: "Database") -> str | None:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from gateway.access.caller import Caller
-from gateway.settings.plans import PlanSettings
+from gateway.settings.model import PlanSettings
 from gateway.storage.key_store import Grants, KeyRecord
 
 

@@ -14,8 +14,7 @@ from gateway.commands.cli import main
 from gateway.query.operators import ALIASES, OPERATORS
 from gateway.query.where import COMBINATORS, NOT
 from gateway.server.intake import MAX_HEADER_LINES
-from gateway.settings.model import Settings
-from gateway.settings.plans import PlanSettings
+from gateway.settings.model import PlanSettings, Settings
 from gateway.telemetry.events import RequestEvent, Tallies
 from gateway.telemetry.metrics import create_metrics
 from gateway.web.body import MAX_ROWS

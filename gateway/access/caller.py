@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway import errors
-from gateway.settings.plans import PlanSettings
+from gateway.settings.model import PlanSettings
 from gateway.storage.key_store import Grants, KeyRecord, Right
 from gateway.table.a1 import id_in, is_spreadsheet_id
 from gateway.table.header import IfMatch

@@ -10,8 +10,7 @@ import msgspec
 
 from gateway.access.caller import normal_origin, web_url
 from gateway.access.keys import RandomBytes, digest, mint_key, random_digits
-from gateway.settings.model import ConfigError
-from gateway.settings.plans import PlanSettings
+from gateway.settings.model import ConfigError, PlanSettings
 from gateway.storage.key_store import (
     RIGHTS,
     Grants,

@@ -46,7 +46,7 @@ from cachetools import LRUCache
 from gateway import errors
 from gateway.access.address_rates import AddressRates
 from gateway.access.caller import Caller
-from gateway.settings.plans import PlanSettings
+from gateway.settings.model import PlanSettings
 from gateway.storage.damaged_rows import DamagedRow
 from gateway.storage.key_store import KeyChange, KeyRecord, KeyStore, StoredKey, record_of
 from gateway.table.header import ColumnGrant

@@ -25,7 +25,7 @@ import msgspec
 from gateway.access.caller import Caller
 from gateway.errors import RateLimited, TooManyInFlight
 from gateway.gcra import Gcra, RateLimit, Standing, rate_limit
-from gateway.settings.plans import PlanSettings
+from gateway.settings.model import PlanSettings
 
 SMALLEST_BURST = 10
 MAX_EXPORTS = 4

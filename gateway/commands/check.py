@@ -18,8 +18,7 @@ from gateway.commands.options import unusable_store
 from gateway.commands.terminal import waiting
 from gateway.google.calls import Send
 from gateway.settings.address import is_allowed_endpoint, is_loopback
-from gateway.settings.model import NO_REDIS_LIBRARY, ConfigError, Settings
-from gateway.settings.plans import missing_limits
+from gateway.settings.model import NO_REDIS_LIBRARY, ConfigError, Settings, missing_limits
 from gateway.storage.database import reason_of
 from gateway.storage.key_store import KeyRecord, KeyStore
 from gateway.telemetry.redaction import redacted

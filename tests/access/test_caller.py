@@ -19,7 +19,7 @@ from gateway.errors import (
     ReadOnlyKey,
     SpreadsheetNotFound,
 )
-from gateway.settings.plans import PlanSettings
+from gateway.settings.model import PlanSettings
 from gateway.storage.key_store import Grants, Right
 from gateway.table.a1 import is_spreadsheet_id
 from gateway.table.header import ALL_COLUMNS, ColumnGrant, IfMatch

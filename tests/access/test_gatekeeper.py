@@ -11,7 +11,7 @@ from gateway.access.address_rates import DEFAULT_PER_MINUTE
 from gateway.access.caller import Caller
 from gateway.access.keys import ActiveKeys, Gatekeeper, mint_key
 from gateway.errors import InvalidApiKey, MissingApiKey, PlanLimit
-from gateway.settings.plans import PlanSettings
+from gateway.settings.model import PlanSettings
 from gateway.storage.key_store import Grants, KeyRequest, KeyStore
 from tests.access.conftest import NOW, here
 from tests.access.watched import PEPPER, PLANS, WIDE, issue

@@ -10,7 +10,7 @@ from gateway.access.caller import Caller
 from gateway.access.rates import FRESH_PRICE, KeyRates, RateLease, key_rate_limit
 from gateway.errors import RateLimited, TooManyInFlight
 from gateway.gcra import Standing
-from gateway.settings.plans import PlanSettings, missing_limits
+from gateway.settings.model import PlanSettings, missing_limits
 from gateway.storage.key_store import Grants
 from tests.callers import make_caller
 from tests.clock import ManualClock

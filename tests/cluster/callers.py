@@ -12,7 +12,7 @@ from gateway.cluster.key_rates import EXCHANGE_SECONDS, SharedKeyRates
 from gateway.cluster.membership import Membership
 from gateway.cluster.store import Store
 from gateway.errors import RateLimited, TooManyInFlight
-from gateway.settings.plans import PlanSettings
+from gateway.settings.model import PlanSettings
 from gateway.storage.key_store import Grants
 from tests.callers import make_caller
 from tests.cluster.world import REAL_TIMEOUT_SECONDS, Link, World

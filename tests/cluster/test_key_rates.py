@@ -11,7 +11,7 @@ from gateway.cluster import key_rates
 from gateway.cluster.key_rates import HOLD_SECONDS
 from gateway.cluster.scripts import EXCHANGE_USE
 from gateway.gcra import Gcra
-from gateway.settings.plans import PlanSettings
+from gateway.settings.model import PlanSettings
 from tests.cluster.callers import Cluster
 
 RATE, BURST = 600, 60

@@ -8,12 +8,12 @@ import pytest
 
 from gateway.settings.model import (
     AccessSettings,
+    PlanSettings,
     Settings,
     WorksheetSettings,
     load_settings,
     setting_paths,
 )
-from gateway.settings.plans import PlanSettings
 
 EXAMPLE = Path(__file__).parents[2] / "config.example.toml"
 

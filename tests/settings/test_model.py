@@ -10,10 +10,10 @@ from gateway.settings.address import is_allowed_endpoint
 from gateway.settings.model import (
     AccessSettings,
     GoogleSettings,
+    PlanSettings,
     Settings,
     load_settings,
 )
-from gateway.settings.plans import PlanSettings
 from tests.settings.files import written
 
 SECRET = "hunter2-hunter2-hunter2"

@@ -12,8 +12,7 @@ from structlog.testing import capture_logs
 
 from gateway.access.rates import KeyRates, RateLease
 from gateway.errors import BodyTooLarge, TooManyInFlight
-from gateway.settings.model import ServerSettings
-from gateway.settings.plans import PlanSettings
+from gateway.settings.model import PlanSettings, ServerSettings
 from gateway.storage.key_store import Grants
 from gateway.telemetry.events import USE, tallies, upstream_called
 from gateway.web.answers import Answer, json_answer

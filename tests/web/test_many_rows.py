@@ -17,7 +17,7 @@ from gateway.errors import (
     UnknownField,
 )
 from gateway.query.where import parse_where
-from gateway.settings.plans import PlanSettings
+from gateway.settings.model import PlanSettings
 from gateway.storage.key_store import Grants
 from gateway.table.record import MAX_PROBLEMS
 from gateway.telemetry.events import RequestKind, tallies

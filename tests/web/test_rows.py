@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from gateway.query.query import Query
-from gateway.settings.plans import PlanSettings
+from gateway.settings.model import PlanSettings
 from gateway.storage.key_store import Grants
 from gateway.telemetry.events import RequestKind, tallies
 from gateway.worksheets.access import Target

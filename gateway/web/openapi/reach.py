@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gateway.access.caller import Caller, rights_of
-from gateway.settings.model import ApiSettings
-from gateway.settings.plans import PlanSettings
+from gateway.settings.model import ApiSettings, PlanSettings
 from gateway.table.column_types import ColumnType
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
 from gateway.telemetry.events import RequestKind

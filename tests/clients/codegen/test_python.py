@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from gateway.settings.plans import PlanSettings
+from gateway.settings.model import PlanSettings
 from tests.clients.codegen.conftest import TYPED, described, written
 from tests.clients.typescript.package import TOP, run, unavailable
 from tests.journeys.conftest import Api

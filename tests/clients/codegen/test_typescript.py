@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.settings.plans import PlanSettings
+from gateway.settings.model import PlanSettings
 from tests.clients.codegen.conftest import TYPED, described, written
 from tests.clients.codegen.test_python import ALIKE
 from tests.clients.typescript.package import NPM, node, run, unavailable

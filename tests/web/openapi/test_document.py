@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from openapi_spec_validator import validate
 from openapi_spec_validator.validation.exceptions import OpenAPIValidationError
 
-from gateway.settings.model import ApiSettings
-from gateway.settings.plans import PlanSettings
+from gateway.settings.model import ApiSettings, PlanSettings
 from gateway.table.header import ALL_COLUMNS, ColumnGrant
 from gateway.web.openapi.document import document_of, general_document
 from gateway.web.openapi.reach import Reach, reach_of_all

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import InvalidPath
-from gateway.settings.plans import PlanSettings
+from gateway.settings.model import PlanSettings
 from gateway.table.a1 import is_spreadsheet_id
 from gateway.web.head import parse_row
 from gateway.web.idempotency import parse_key

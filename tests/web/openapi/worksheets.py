@@ -3,8 +3,7 @@
 import json
 from typing import Any
 
-from gateway.settings.model import ApiSettings
-from gateway.settings.plans import PlanSettings
+from gateway.settings.model import ApiSettings, PlanSettings
 from gateway.storage.key_store import Grants
 from gateway.table.header import ALL_COLUMNS, ColumnGrant, parse_header
 from gateway.web.openapi.document import document_of

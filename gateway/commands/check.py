@@ -90,11 +90,10 @@ def check_settings(settings: Settings) -> Iterator[Finding]:
         )
     listen = settings.metrics.listen
     if listen is not None and not is_loopback(listen.host):
-        text = (
-            f"{listen.host} is not a loopback address; everyone who reaches it sees all metrics. "
-            "Listen on 127.0.0.1, unless the network is private"
+        yield warning(
+            f"metrics.listen: {listen.host} is not a loopback address; everyone who reaches it "
+            "sees all metrics. Listen on 127.0.0.1, unless the network is private"
         )
-        yield warning(f"metrics.listen: {text}")
     if settings.cluster.redis is not None and not settings.is_cluster:
         yield warning(
             "cluster.redis: not used, because access.database is a SQLite file. Several processes "

@@ -170,7 +170,6 @@ def _check_pepper(
     """
     if access.pepper is not None:
         pepper = access.pepper.get_secret_value().encode()
-        place = f"access.pepper: {_place(access)}"
     if pepper is None and content.keys:
         raise ConfigError(
             f"access.pepper: {_place(access)} does not exist, and no key works without it. "

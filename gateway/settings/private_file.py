@@ -31,12 +31,12 @@ def open_regular(path: Path) -> BinaryIO:
 
 def is_open_to_others(mode: int) -> bool:
     """True if a file of this mode is readable or writable for other users."""
-    return os.name == "posix" and bool(mode & (stat.S_IRWXG | stat.S_IRWXO))
+    return bool(mode & (stat.S_IRWXG | stat.S_IRWXO))
 
 
 def is_changeable_by_others(mode: int) -> bool:
     """True if a file of this mode is writable for other users."""
-    return os.name == "posix" and bool(mode & (stat.S_IWGRP | stat.S_IWOTH))
+    return bool(mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
 def open_private(path: Path) -> int:

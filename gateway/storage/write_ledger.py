@@ -60,38 +60,10 @@ from gateway.errors import (
 )
 from gateway.google.sheets import Fence
 from gateway.settings.model import WriteSettings
+from gateway.storage import write_records as sql
 from gateway.storage.damaged_rows import DamagedRow, checked
 from gateway.storage.database import STORE_ERRORS, is_locked, is_server
-from gateway.storage.write_records import (
-    ADD,
-    APPLIED,
-    FORGET,
-    FORGET_OLD,
-    IS_OPEN,
-    KEPT_SECONDS,
-    OPEN,
-    OPEN_BATCHES,
-    PUT,
-    PUT_UNLESS_TAKEN,
-    ROW,
-    SIZES,
-    StoredRecord,
-    fence_of,
-    forget_oldest,
-    is_noted,
-    is_valid,
-    later_removals,
-    note_of,
-    open_write,
-    place_of,
-    purge,
-    purge_removals,
-    record_of,
-    records,
-    rows_of,
-    sent_batches,
-    size_of,
-)
+from gateway.storage.write_records import KEPT_SECONDS, records, sent_batches
 from gateway.telemetry.events import current_event, damaged_row, request_failed
 from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.fences import last_sent_at
@@ -238,7 +210,7 @@ class SqlLedger:
 
     def __init__(self, engine: AsyncEngine, clock: Callable[[], float], *, max_bytes: int) -> None:
         self._engine = engine
-        self._row = ROW[engine.dialect.name]
+        self._row = sql.ROW[engine.dialect.name]
         self._is_server = is_server(engine)
         self._clock = clock
         self._loaded_at = clock()
@@ -262,13 +234,13 @@ class SqlLedger:
         now = self._loaded_at = self._clock()
         self.open_writes = []
         async with self._engine.begin() as connection:
-            await connection.execute(purge_removals())
-            for row in (await connection.execute(OPEN)).mappings().all():
+            await connection.execute(sql.purge_removals())
+            for row in (await connection.execute(sql.OPEN)).mappings().all():
                 self._load(row, now)
-            batches = (await connection.execute(OPEN_BATCHES)).mappings().all()
+            batches = (await connection.execute(sql.OPEN_BATCHES)).mappings().all()
             old = [{"old": row["id"]} for row in batches if not self._load_batch(row, now)]
             if old:
-                await connection.execute(FORGET_OLD, old)
+                await connection.execute(sql.FORGET_OLD, old)
             await self._measure(connection)
 
     def _load_batch(self, row: RowMapping, now: float) -> bool:
@@ -280,13 +252,13 @@ class SqlLedger:
         """
         batch: OpenWrite | None = None
         try:
-            batch = open_write(sent_batches, row, now, is_exclusive=True)
+            batch = sql.open_write(sent_batches, row, now, is_exclusive=True)
             if batch is not None and row["removed"] == "[]":
                 batch = replace(batch, sent_at=last_sent_at(batch.fence, now))
                 if batch.sent_at < now - UNKNOWN_RETRY_SECONDS:
                     return False
             if batch is not None:
-                rows = rows_of(row)
+                rows = sql.rows_of(row)
                 moved = () if rows.is_exclusive else rows.removed
                 batch = replace(
                     batch,
@@ -313,7 +285,7 @@ class SqlLedger:
             damaged_row(error.table, error.row, error.problem)
             is_damaged = True
         with suppress(DamagedRow):
-            found = open_write(records, row, now, numbers=numbers, is_exclusive=is_damaged)
+            found = sql.open_write(records, row, now, numbers=numbers, is_exclusive=is_damaged)
         if found is not None:
             self.open_writes.append(found)
         elif is_damaged:
@@ -322,7 +294,7 @@ class SqlLedger:
             scope,
             _Record(
                 key_id=row["key_id"],
-                size=size_of(row),
+                size=sql.size_of(row),
                 expires_from=row["sent_at"] if found is None else math.inf,
                 sent_at=now,
                 fence_id=None if found is None else found.fence.id,
@@ -335,7 +307,7 @@ class SqlLedger:
         return [each.fence_id for each in known if each.fence_id is not None]
 
     async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
-        query = select(records).where((records.c.scope == scope) & is_valid(self._clock()))
+        query = select(records).where((records.c.scope == scope) & sql.is_valid(self._clock()))
         try:
             async with self._engine.connect() as connection:
                 row = (await connection.execute(query)).mappings().one_or_none()
@@ -376,7 +348,7 @@ class SqlLedger:
         for sending in sendings:
             identity = sending.identity
             if identity is not None:
-                record = record_of(identity, now, sending=sending, fence=fence)
+                record = sql.record_of(identity, now, sending=sending, fence=fence)
                 opened.append(record)
                 known = _Record(
                     key_id=identity.key_id,
@@ -386,7 +358,7 @@ class SqlLedger:
                     token=self._seen(identity.scope),
                 )
                 self._open(identity.scope, known)
-        has_note = any(map(is_noted, sendings))
+        has_note = any(map(sql.is_noted, sendings))
         if not opened and not has_note:
             return ()
         if has_note:
@@ -434,23 +406,23 @@ class SqlLedger:
                     {**each, "seen": self._seen(each["scope"]), "valid_from": now - KEPT_SECONDS}
                     for each in opened
                 ]
-                await connection.execute(PUT_UNLESS_TAKEN, wanted)
+                await connection.execute(sql.PUT_UNLESS_TAKEN, wanted)
                 is_others = records.c.token.is_distinct_from(fence.token)
                 query = select(records.c.scope).where(records.c.scope.in_(scopes) & is_others)
                 taken = set(await connection.scalars(query))
             elif opened:
-                await connection.execute(PUT, opened)
+                await connection.execute(sql.PUT, opened)
             if opened:
-                await connection.execute(purge(now, len(opened)))
+                await connection.execute(sql.purge(now, len(opened)))
             if batch is not None:
                 sent = [
                     each
                     for each in sendings
                     if each.identity is None or each.identity.scope not in taken
                 ]
-                note = note_of(place_of(worksheet), sheet_id, fence, sent, now)
+                note = sql.note_of(sql.place_of(worksheet), sheet_id, fence, sent, now)
                 if note is not None:
-                    await connection.execute(ADD, note)
+                    await connection.execute(sql.ADD, note)
                     batch.is_applied = False  # a commit that fails might be applied
         if note is None:
             self._batches.pop(fence.token, None)
@@ -465,7 +437,9 @@ class SqlLedger:
 
     async def twins(self, identities: Sequence[WriteIdentity]) -> Collection[WriteIdentity]:
         is_theirs = records.c.scope.in_([each.scope for each in identities])
-        query = select(records.c.scope, records.c.token).where(is_theirs & is_valid(self._clock()))
+        query = select(records.c.scope, records.c.token).where(
+            is_theirs & sql.is_valid(self._clock())
+        )
         try:
             async with self._engine.connect() as connection:
                 noted = {row.scope: row.token for row in await connection.execute(query)}
@@ -486,7 +460,7 @@ class SqlLedger:
             batch = self._batches[fence.token] = _Batch()
         batch.is_applied = is_applied
         if is_others or batch.is_removal:
-            await self._stored([(purge_removals(place_of(worksheet)), None)])
+            await self._stored([(sql.purge_removals(sql.place_of(worksheet)), None)])
 
     async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
         if await self._store_answers(results):
@@ -526,7 +500,10 @@ class SqlLedger:
         """Returns the `fence_ids` that open records or batches need, or all after an error."""
         queries = [
             select(table.c.fence_id).where(is_open & table.c.fence_id.in_(fence_ids))
-            for table, is_open in ((records, IS_OPEN), (sent_batches, ~sent_batches.c.is_applied))
+            for table, is_open in (
+                (records, sql.IS_OPEN),
+                (sent_batches, ~sent_batches.c.is_applied),
+            )
         ]
         try:
             async with self._engine.connect() as connection:
@@ -575,8 +552,8 @@ class SqlLedger:
         Returns the entry with `is_moved` or `open_removal` set, or unchanged if there are no such
         deletes. Raises DamagedRow.
         """
-        for later in (await connection.execute(later_removals(row))).mappings():
-            is_later = rows_of(later).moves(entry)
+        for later in (await connection.execute(sql.later_removals(row))).mappings():
+            is_later = sql.rows_of(later).moves(entry)
             batch, outcome = self._batches.get(later["token"]), later["is_applied"] or None
             if batch is not None and batch.is_applied is not None:
                 outcome = batch.is_applied
@@ -587,11 +564,11 @@ class SqlLedger:
             # The wall clock may have been set back since an earlier process stored the note.
             is_earlier = any(each.fence.token == later["token"] for each in self.open_writes)
             sent_at = self._loaded_at if is_earlier else min(later["sent_at"], self._clock())
-            entry = replace(entry, open_removal=open_write(sent_batches, later, sent_at))
+            entry = replace(entry, open_removal=sql.open_write(sent_batches, later, sent_at))
         return entry
 
     def _entry(self, row: RowMapping, restored: Restorer) -> Entry:
-        stored, fence = checked(records, row, StoredRecord), fence_of(records, row)
+        stored, fence = checked(records, row, sql.StoredRecord), sql.fence_of(records, row)
         known = self._records.get(stored.scope)
         sent_at = stored.sent_at if known is None or known.sent_at is None else known.sent_at
         try:
@@ -615,8 +592,8 @@ class SqlLedger:
         if not answers:
             return True
         now = self._clock()
-        answered = [record_of(identity, now, answer=answer) for identity, answer in answers]
-        if not await self._stored([(PUT, answered), (purge(now, len(answered)), None)]):
+        answered = [sql.record_of(identity, now, answer=answer) for identity, answer in answers]
+        if not await self._stored([(sql.PUT, answered), (sql.purge(now, len(answered)), None)]):
             return False
         for record in answered:
             self._close(record["scope"])
@@ -626,14 +603,14 @@ class SqlLedger:
                 async with self._lock, self._engine.begin() as connection:
                     await self._measure(connection)
                     for key_id, kept_bytes in self._quota.limits().items():
-                        await connection.execute(forget_oldest(key_id, kept_bytes, self._row))
+                        await connection.execute(sql.forget_oldest(key_id, kept_bytes, self._row))
                     await self._measure(connection)
             except STORE_ERRORS as error:
                 request_failed(current_event(), error)
         return True
 
     async def _measure(self, connection: AsyncConnection) -> None:
-        found = (await connection.execute(SIZES)).all()
+        found = (await connection.execute(sql.SIZES)).all()
         self._quota.measured({row.key_id: row.size for row in found})
 
     async def _stored(self, steps: Sequence[Step]) -> bool:
@@ -671,7 +648,10 @@ class SqlLedger:
                 if each.is_applied is not None:
                     settled[each.is_applied].append(token)
             async with self._engine.begin() as connection:
-                for tokens, statements in ((settled[False], (FORGET,)), (settled[True], APPLIED)):
+                for tokens, statements in (
+                    (settled[False], (sql.FORGET,)),
+                    (settled[True], sql.APPLIED),
+                ):
                     for at in range(0, len(tokens), MAX_TOKENS):
                         for statement in statements:
                             piece = {"tokens": tokens[at : at + MAX_TOKENS]}

@@ -147,12 +147,11 @@ class RecordQuota:
             self._per_key - self._per_key // SLACK,
             _level(self._used.values(), self._max_bytes - self._max_bytes // SLACK),
         )
-        limits: dict[str, int] = {}
-        for key_id, size in self._used.items():
-            open_bytes = self._open[key_id]
-            if size > level and size > open_bytes:
-                limits[key_id] = max(0, level - open_bytes)
-        return limits
+        return {
+            key_id: max(0, level - self._open[key_id])
+            for key_id, size in self._used.items()
+            if size > max(level, self._open[key_id])
+        }
 
 
 def _level(sizes: Iterable[int], in_all: int) -> int:
@@ -499,11 +498,8 @@ class SqlLedger:
     async def kept_fences(self, fence_ids: Collection[int]) -> Collection[int]:
         """Returns the `fence_ids` that open records or batches need, or all after an error."""
         queries = [
-            select(table.c.fence_id).where(is_open & table.c.fence_id.in_(fence_ids))
-            for table, is_open in (
-                (records, sql.IS_OPEN),
-                (sent_batches, ~sent_batches.c.is_applied),
-            )
+            query.with_only_columns(table.c.fence_id).where(table.c.fence_id.in_(fence_ids))
+            for table, query in ((records, sql.OPEN), (sent_batches, sql.OPEN_BATCHES))
         ]
         try:
             async with self._engine.connect() as connection:
@@ -648,10 +644,8 @@ class SqlLedger:
                 if each.is_applied is not None:
                     settled[each.is_applied].append(token)
             async with self._engine.begin() as connection:
-                for tokens, statements in (
-                    (settled[False], (sql.FORGET,)),
-                    (settled[True], sql.APPLIED),
-                ):
+                for is_applied, statements in sql.SETTLED.items():
+                    tokens = settled[is_applied]
                     for at in range(0, len(tokens), MAX_TOKENS):
                         for statement in statements:
                             piece = {"tokens": tokens[at : at + MAX_TOKENS]}

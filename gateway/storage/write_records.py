@@ -60,14 +60,15 @@ LAST_REMOVAL = (
 
 ADD = sa.insert(sent_batches)
 _IS_IT = sent_batches.c.token.in_(sa.bindparam("tokens", expanding=True))
-FORGET = sa.delete(sent_batches).where(_IS_IT)
-"""SQL: delete the database notes of sent batches with these `tokens`."""
+SETTLED: Mapping[bool, Sequence[sa.Executable]] = {
+    False: [sa.delete(sent_batches).where(_IS_IT)],
+    True: [
+        sa.update(sent_batches).where(_IS_IT & ~_REMOVES_NONE).values(is_applied=True),
+        sa.delete(sent_batches).where(_IS_IT & _REMOVES_NONE),
+    ],
+}
+"""SQL by outcome of the batches with `tokens`: marks applied removals, deletes other notes."""
 FORGET_OLD = sa.delete(sent_batches).where(sent_batches.c.id == sa.bindparam("old"))
-APPLIED = (
-    sa.update(sent_batches).where(_IS_IT & ~_REMOVES_NONE).values(is_applied=True),
-    sa.delete(sent_batches).where(_IS_IT & _REMOVES_NONE),
-)
-"""SQL: mark removals with these `tokens` as applied; delete the notes of other such batches."""
 
 
 def is_noted(sending: Sending) -> bool:
@@ -205,8 +206,7 @@ PUT_UNLESS_TAKEN = upsert(
 An existing record is replaced only if it is completed and was sent at `valid_from` or earlier, or
 if it is open and has the token `seen`.
 """
-IS_OPEN = ~_is_completed
-OPEN = sa.select(records).where(IS_OPEN)
+OPEN = sa.select(records).where(~_is_completed)
 
 ROW: Mapping[str, sa.ColumnElement[Any]] = {
     "sqlite": sa.literal_column("rowid", sa.Integer),

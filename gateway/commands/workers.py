@@ -24,7 +24,6 @@ import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -132,13 +131,6 @@ class _Sockets:
             each.close()
 
 
-@dataclass(eq=False)
-class _StartError(Exception):
-    """Workers cannot start. `status` is the exit status of the last worker."""
-
-    status: int
-
-
 class _Parent:
     """The parent process: starts workers, replaces those that end, and forwards signals."""
 
@@ -154,6 +146,8 @@ class _Parent:
         self._processes: dict[int, Process] = {}
         self._is_greeted = False
         self._failed_starts = 0
+        self._status = 0
+        """Exit status of this process."""
 
     async def run(self) -> int:
         """Keep all workers running until a signal. Returns the exit status."""
@@ -171,13 +165,9 @@ class _Parent:
             if not self._stopping.is_set():
                 self._greet()
             await self._until([self._stopping], tasks)
-        except _StartError as error:
-            say("sheets-gateway: the workers do not start; the log says why", err=True)
-            self._forward(signal.SIGTERM)
-            return error.status if error.status > 0 else 1
         finally:
             await self._finish(tasks)
-        return 0
+        return self._status
 
     async def _until(self, events: list[asyncio.Event], tasks: list[asyncio.Task[None]]) -> None:
         """Wait for all events, or until the parent stops. Raises the exception of a failed task."""
@@ -196,7 +186,7 @@ class _Parent:
     async def _keep(self, number: int) -> None:
         """Run a worker, and start another when it ends, until the parent stops.
 
-        Raises `_StartError` after too many failed starts.
+        After too many failed starts, stops the parent with the exit status of the worker.
         """
         pause_seconds = 0.0
         while not self._stopping.is_set():
@@ -209,7 +199,10 @@ class _Parent:
                 is_any_serving = any(each.is_set() for each in self._serving.values())
                 is_hopeless = self._failed_starts >= MAX_FAILED_STARTS and not is_any_serving
                 if is_hopeless or not self._is_greeted:
-                    raise _StartError(status)
+                    say("sheets-gateway: the workers do not start; the log says why", err=True)
+                    self._status = status if status > 0 else 1
+                    self._forward(signal.SIGTERM)
+                    return
                 self._sockets.drop(number)
             pause_seconds = next_pause(pause_seconds, time.monotonic() - begun)
             worker_ended(number, status, pause_seconds)

@@ -22,8 +22,9 @@ import socket
 import sys
 import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -69,8 +70,7 @@ def serve_workers(
     _check(settings, count)
     configure_logging(form=settings.log.format)
     job = {"config": config and str(config), "overrides": overrides, "is_inherited": fd is not None}
-    sockets = _Sockets(settings, count, fd)
-    sys.exit(asyncio.run(_Parent(settings, count, job, sockets).run()))
+    sys.exit(asyncio.run(_Parent(settings, count, job, fd).run()))
 
 
 def next_pause(pause_seconds: float, lived_seconds: float) -> float:
@@ -97,53 +97,36 @@ def _check(settings: Settings, count: int) -> None:
         )
 
 
-class _Sockets:
-    """Listening sockets by worker number: one for each worker, or one inherited socket for all.
+@dataclass
+class _Worker:
+    """A worker process, and its socket, which the next process gets if the worker dies."""
 
-    Raises ConfigError if the address cannot be used.
-    """
-
-    def __init__(self, settings: Settings, count: int, fd: int | None) -> None:
-        self._is_inherited = fd is not None
-        host, port = settings.server.host, settings.server.port
-        self._open: Callable[[], socket.socket]
-        if fd is not None:
-            shared = inherited(fd)
-            self._open = lambda: shared
-        else:
-            self._open = partial(bind, host, free_port(host, port), is_shared=True)
-        self._sockets = {number: self._open() for number in range(count)}
-        self.url = base_url(self._sockets[0])
-
-    def of(self, number: int) -> socket.socket:
-        """Return the socket of a worker. Opens it again if `drop` closed it."""
-        if number not in self._sockets:
-            self._sockets[number] = self._open()
-        return self._sockets[number]
-
-    def drop(self, number: int) -> None:
-        """Close the socket of a worker, unless it is the inherited socket of all workers."""
-        if not self._is_inherited and number in self._sockets:
-            self._sockets.pop(number).close()
-
-    def close(self) -> None:
-        for each in self._sockets.values():
-            each.close()
+    number: int
+    listening: socket.socket | None
+    """None after the parent closed the socket, until the next process starts."""
+    process: Process | None = None
+    metrics: str = ""
+    """URL of its metrics, or "" without metrics."""
+    is_serving: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class _Parent:
     """The parent process: starts workers, replaces those that end, and forwards signals."""
 
     def __init__(
-        self, settings: Settings, count: int, job: Mapping[str, object], sockets: _Sockets
+        self, settings: Settings, count: int, job: Mapping[str, object], fd: int | None
     ) -> None:
+        """Raises ConfigError if the address cannot be used."""
         self._job = job
-        self._sockets = sockets
+        host, port = settings.server.host, settings.server.port
+        if fd is None:
+            port = free_port(host, port)
+        self._bind = partial(bind, host, port, is_shared=True)
+        sockets = [self._bind() for _ in range(count)] if fd is None else [inherited(fd)] * count
+        self._url = base_url(sockets[0])
+        self._workers = [_Worker(number, each) for number, each in enumerate(sockets)]
         self._stop_seconds = settings.server.shutdown_seconds + EXIT_SECONDS
         self._stopping = asyncio.Event()
-        self._serving: dict[int, asyncio.Event] = {n: asyncio.Event() for n in range(count)}
-        self._metrics: dict[int, str] = {}
-        self._processes: dict[int, Process] = {}
         self._is_greeted = False
         self._failed_starts = 0
         self._status = 0
@@ -155,13 +138,13 @@ class _Parent:
         is_nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
         for each in (signal.SIGINT, signal.SIGTERM, *([] if is_nohup else [signal.SIGHUP])):
             loop.add_signal_handler(each, self._forward, each)
-        first, *others = self._serving
+        first, *others = self._workers
         tasks = [asyncio.create_task(self._keep(first))]
         try:
             # The first worker starts alone, so that an error of all workers is reported once.
-            await self._until([self._serving[first]], tasks)
-            tasks += [asyncio.create_task(self._keep(number)) for number in others]
-            await self._until(list(self._serving.values()), tasks)
+            await self._until([first.is_serving], tasks)
+            tasks += [asyncio.create_task(self._keep(each)) for each in others]
+            await self._until([each.is_serving for each in self._workers], tasks)
             if not self._stopping.is_set():
                 self._greet()
             await self._until([self._stopping], tasks)
@@ -183,7 +166,7 @@ class _Parent:
             if task in done:
                 task.result()
 
-    async def _keep(self, number: int) -> None:
+    async def _keep(self, worker: _Worker) -> None:
         """Run a worker, and start another when it ends, until the parent stops.
 
         After too many failed starts, stops the parent with the exit status of the worker.
@@ -191,32 +174,35 @@ class _Parent:
         pause_seconds = 0.0
         while not self._stopping.is_set():
             begun = time.monotonic()
-            status, has_served = await self._run(number)
+            status, has_served = await self._run(worker)
             if self._stopping.is_set():
                 return
             if not has_served:
                 self._failed_starts += 1
-                is_any_serving = any(each.is_set() for each in self._serving.values())
+                is_any_serving = any(each.is_serving.is_set() for each in self._workers)
                 is_hopeless = self._failed_starts >= MAX_FAILED_STARTS and not is_any_serving
                 if is_hopeless or not self._is_greeted:
                     say("sheets-gateway: the workers do not start; the log says why", err=True)
                     self._status = status if status > 0 else 1
                     self._forward(signal.SIGTERM)
                     return
-                self._sockets.drop(number)
+                if worker.listening is not None and not self._job["is_inherited"]:
+                    worker.listening.close()
+                    worker.listening = None
             pause_seconds = next_pause(pause_seconds, time.monotonic() - begun)
-            worker_ended(number, status, pause_seconds)
+            worker_ended(worker.number, status, pause_seconds)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), pause_seconds)
 
-    async def _run(self, number: int) -> tuple[int, bool]:
+    async def _run(self, worker: _Worker) -> tuple[int, bool]:
         """Start a worker and wait for its end. Returns its exit status, and whether it served."""
         try:
-            fd = self._sockets.of(number).fileno()
+            worker.listening = worker.listening or self._bind()
         except ConfigError as error:
             say(f"sheets-gateway: {error}", err=True)
             return 1, False
-        job = {**self._job, "fd": fd, "number": number, "parent": os.getpid()}
+        fd = worker.listening.fileno()
+        job = {**self._job, "fd": fd, "number": worker.number, "parent": os.getpid()}
         # In a new session, the worker gets no signals from the terminal, only from its parent.
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -228,40 +214,43 @@ class _Parent:
             pass_fds=[fd],
             start_new_session=True,
         )
-        self._processes[number] = process
+        worker.process = process
         if self._stopping.is_set():
             process.terminate()
         said = await process.stdout.readline() if process.stdout else b""
         if said:
-            self._metrics[number] = said.decode().strip()
+            worker.metrics = said.decode().strip()
             self._failed_starts = 0
-            self._serving[number].set()
+            worker.is_serving.set()
         status = await process.wait()
-        self._serving[number].clear()
-        del self._processes[number]
+        worker.is_serving.clear()
+        worker.process = None
         return status, bool(said)
 
     def _greet(self) -> None:
-        metrics = ", ".join(self._metrics[n] for n in self._serving if self._metrics[n])
+        metrics = ", ".join(each.metrics for each in self._workers if each.metrics)
         and_metrics = f", metrics on {metrics}" if metrics else ""
-        count = len(self._serving)
-        say(f"Sheets gateway on {self._sockets.url}, {count} workers{and_metrics}")
+        say(f"Sheets gateway on {self._url}, {len(self._workers)} workers{and_metrics}")
         self._is_greeted = True
 
     def _forward(self, number: signal.Signals) -> None:
         if not self._stopping.is_set():
             self._stopping.set()
-            self._sockets.close()
-        for process in self._processes.values():
-            with suppress(ProcessLookupError):
-                process.send_signal(number)
+            for each in self._workers:
+                if each.listening is not None:
+                    each.listening.close()
+        self._send(number)
+
+    def _send(self, number: signal.Signals) -> None:
+        for each in self._workers:
+            if each.process is not None:
+                with suppress(ProcessLookupError):
+                    each.process.send_signal(number)
 
     async def _finish(self, tasks: list[asyncio.Task[None]]) -> None:
         """Wait until the workers have stopped, and kill workers that are too slow."""
         await asyncio.wait(tasks, timeout=self._stop_seconds)
-        for process in self._processes.values():
-            with suppress(ProcessLookupError):
-                process.kill()
+        self._send(signal.SIGKILL)
         await asyncio.gather(*tasks, return_exceptions=True)
 
 

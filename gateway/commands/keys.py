@@ -129,8 +129,7 @@ def create(
         bool, flag("--read-only", "Do not allow writes; same as --may read.")
     ] = False,
     delete: Annotated[
-        bool,
-        flag("--delete", "Allow deleting whole rows, if the plan has `deletes = true`."),
+        bool, flag("--delete", "Allow deleting whole rows, if the plan has `deletes = true`.")
     ] = False,
     refresh: Annotated[
         bool, flag("--refresh", "Allow reporting changes; the next request then rereads the rows.")
@@ -353,11 +352,7 @@ def report(
 
 
 @keys.command("log", examples=["sheets-gateway keys log --key KEY_ID"])
-def log(
-    key_id: OnlyKey = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-) -> None:
+def log(key_id: OnlyKey = None, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Print who created, changed, rotated and revoked keys, and what changed."""
     from gateway.commands import key_tables as tables
 

@@ -34,17 +34,11 @@ MAX_FILE_BYTES = 2**20
 
 # Messages by pydantic error type; other types have suitable messages.
 _WORDS = {
-    "bool_parsing": "must be true or false",
-    "bool_type": "must be true or false",
-    "dict_type": "must be a table",
+    **dict.fromkeys(("bool_parsing", "bool_type"), "must be true or false"),
+    **dict.fromkeys(("dict_type", "mapping_type", "model_type"), "must be a table"),
     "extra_forbidden": "there is no such setting",
-    "float_parsing": "must be a number",
-    "float_type": "must be a number",
-    "int_from_float": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_type": "must be a whole number",
-    "mapping_type": "must be a table",
-    "model_type": "must be a table",
+    **dict.fromkeys(("float_parsing", "float_type"), "must be a number"),
+    **dict.fromkeys(("int_from_float", "int_parsing", "int_type"), "must be a whole number"),
     "path_type": "must be the name of a file",
     "string_pattern_mismatch": "must be lower-case letters and digits, joined by _ or -",
     "string_too_short": "must not be blank",

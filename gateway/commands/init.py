@@ -21,19 +21,13 @@ from urllib.parse import quote
 import anyio
 import typer
 
+from gateway import errors
 from gateway.commands.doctor.account import check_sign_in, context_of, opened_accounts
 from gateway.commands.doctor.reasons import CheckContext, Finding, refusal_words
 from gateway.commands.doctor.spreadsheet import check_writing, id_words
 from gateway.commands.doctor.worksheet import check_worksheet, read_worksheets
 from gateway.commands.options import fail, new_key, run, say_done, say_finding, settings_of, warn
 from gateway.commands.terminal import say, say_labelled, say_status, waiting
-from gateway.errors import (
-    GatewayError,
-    SpreadsheetNotFound,
-    SpreadsheetNotShared,
-    UnsupportedDocument,
-    UpstreamAuth,
-)
 from gateway.google.calls import GoogleSheets
 from gateway.google.credentials import ACCOUNTS_PAGE, MAX_FILE_BYTES, load_service_account
 from gateway.google.sheets import Sheets, WorksheetProperties
@@ -47,9 +41,9 @@ from gateway.worksheets.access import Layouts
 
 VARIABLE = "GATEWAY_GOOGLE__CREDENTIALS"
 KEY_FILE = Path("service-account.json")
-WAITED_FOR = (SpreadsheetNotShared, UpstreamAuth)
+WAITED_FOR = (errors.SpreadsheetNotShared, errors.UpstreamAuth)
 """Errors that end when the user shares the spreadsheet, or enables the Sheets API."""
-FINAL = (SpreadsheetNotFound, UnsupportedDocument)
+FINAL = (errors.SpreadsheetNotFound, errors.UnsupportedDocument)
 """Errors that waiting cannot solve."""
 OFTEN_SECONDS, OFTEN_EVERY_SECONDS, LATER_EVERY_SECONDS = 60.0, 5.0, 15.0
 """Read an unshared spreadsheet every 5 seconds for the first 60 seconds, then every 15."""
@@ -217,9 +211,9 @@ async def _find_worksheet(
         try:
             listed = await _wait_until_shared(sheets, spreadsheet, context, wait_seconds)
             seen = await read_worksheets(sheets, spreadsheet, listed, Layouts(worksheets))
-        except GatewayError as error:
+        except errors.GatewayError as error:
             words = redacted(refusal_words(error, context))
-            if isinstance(error, SpreadsheetNotFound):
+            if isinstance(error, errors.SpreadsheetNotFound):
                 raise UnknownSpreadsheet(words) from error
             raise ConfigError(words) from error
         for each in seen:
@@ -245,7 +239,7 @@ async def _wait_until_shared(
     while True:
         try:
             listed = await sheets.list_worksheets(spreadsheet)
-        except GatewayError as error:
+        except errors.GatewayError as error:
             waited = anyio.current_time() - started
             can_help = isinstance(error, WAITED_FOR) or bool(said and not isinstance(error, FINAL))
             if waited >= wait_seconds or not can_help:

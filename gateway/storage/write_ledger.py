@@ -49,15 +49,7 @@ from sqlalchemy import RowMapping, delete, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.sql import Executable
 
-from gateway.errors import (
-    UNKNOWN_RETRY_SECONDS,
-    GatewayError,
-    InternalError,
-    Outcome,
-    QueueFull,
-    RecordsUnavailable,
-    WriteOutcomeUnknown,
-)
+from gateway import errors
 from gateway.google.sheets import Fence
 from gateway.settings.model import WriteSettings
 from gateway.storage import write_records as sql
@@ -113,11 +105,11 @@ class RecordQuota:
     def check(self, key_id: str) -> None:
         """Raise QueueFull if open records fill the quota of this key, or the whole quota."""
         if self._open[key_id] >= self._per_key or self._open.total() >= self._max_bytes:
-            raise QueueFull(
+            raise errors.QueueFull(
                 "Too many writes with an Idempotency-Key have an unknown outcome, and fill "
                 "the space for their records. Repeat those writes first.",
                 outcome="not_applied",
-                retry_after_seconds=UNKNOWN_RETRY_SECONDS,
+                retry_after_seconds=errors.UNKNOWN_RETRY_SECONDS,
             )
 
     def opened(self, key_id: str, size: int) -> None:
@@ -254,7 +246,7 @@ class SqlLedger:
             batch = sql.open_write(sent_batches, row, now, is_exclusive=True)
             if batch is not None and row["removed"] == "[]":
                 batch = replace(batch, sent_at=last_sent_at(batch.fence, now))
-                if batch.sent_at < now - UNKNOWN_RETRY_SECONDS:
+                if batch.sent_at < now - errors.UNKNOWN_RETRY_SECONDS:
                     return False
             if batch is not None:
                 rows = sql.rows_of(row)
@@ -322,7 +314,7 @@ class SqlLedger:
             raise self._failure(_UNREAD, "unknown") from error
         except DamagedRow as error:
             damaged_row(error.table, error.row, error.problem)
-            raise WriteOutcomeUnknown(
+            raise errors.WriteOutcomeUnknown(
                 f"{_UNREAD} Look in the worksheet whether the earlier request was applied. If not, "
                 "send the request with a new Idempotency-Key."
             ) from error
@@ -525,7 +517,7 @@ class SqlLedger:
         if record is not None:
             self._quota.opened(record.key_id, -record.size)
 
-    def _failure(self, message: str, outcome: Outcome) -> GatewayError:
+    def _failure(self, message: str, outcome: errors.Outcome) -> errors.GatewayError:
         """Create the error for a request that sent nothing, because the store failed.
 
         The error is 503 for a server and for a locked file, because both recover. Any other failure
@@ -534,8 +526,8 @@ class SqlLedger:
         of a database error.
         """
         if not self._is_server and not is_locked(sys.exception()):
-            return InternalError(message, outcome=outcome)
-        return RecordsUnavailable(
+            return errors.InternalError(message, outcome=outcome)
+        return errors.RecordsUnavailable(
             f"{message} The gateway's database does not answer: send the request again, with "
             "the same Idempotency-Key if it has one.",
             outcome=outcome,

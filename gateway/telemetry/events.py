@@ -31,14 +31,7 @@ from typing import Any, Literal, TextIO, get_args
 import msgspec
 import structlog
 
-from gateway.errors import (
-    GatewayError,
-    QuotaSpent,
-    UpstreamError,
-    UpstreamRefusal,
-    UpstreamTimeout,
-    WriteOutcomeUnknown,
-)
+from gateway import errors
 from gateway.telemetry.colours import shows_colours
 from gateway.telemetry.redaction import (
     cut_to_first_line,
@@ -171,12 +164,12 @@ tallies = Tallies()
 """Counters of this process."""
 
 _CALL_OUTCOMES: Sequence[tuple[type[BaseException], CallOutcome]] = (
-    (QuotaSpent, "quota"),
-    (WriteOutcomeUnknown, "unknown"),
-    (UpstreamTimeout, "timeout"),
-    (UpstreamRefusal, "refused"),
-    (UpstreamError, "failed"),
-    (GatewayError, "refused"),
+    (errors.QuotaSpent, "quota"),
+    (errors.WriteOutcomeUnknown, "unknown"),
+    (errors.UpstreamTimeout, "timeout"),
+    (errors.UpstreamRefusal, "refused"),
+    (errors.UpstreamError, "failed"),
+    (errors.GatewayError, "refused"),
     (asyncio.CancelledError, "cancelled"),
 )
 

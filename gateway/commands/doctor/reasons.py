@@ -19,18 +19,8 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
+from gateway import errors
 from gateway.access.grant_check import LONGEST_NAME
-from gateway.errors import (
-    GatewayError,
-    SpreadsheetNotFound,
-    SpreadsheetNotShared,
-    UnsupportedDocument,
-    UpstreamAuth,
-    UpstreamError,
-    UpstreamRefusal,
-    UpstreamTimeout,
-    UpstreamUnreachable,
-)
 from gateway.google.credentials import ACCOUNTS_PAGE, DOWNLOAD, VARIABLE
 from gateway.google.token import TokenFailure, TokenUnavailable
 from gateway.google.translation import UNREADABLE, GoogleRefusal
@@ -142,21 +132,21 @@ _STRANGER = (
     "{host} answers {answer}, unlike the Sheets API: perhaps a proxy, firewall or sign-in page of "
     "the network. Let this machine reach it directly, and check google.endpoint."
 )
-_REFUSED: Mapping[type[GatewayError], str] = {
-    SpreadsheetNotFound: (
+_REFUSED: Mapping[type[errors.GatewayError], str] = {
+    errors.SpreadsheetNotFound: (
         "Google does not know this ID: it is mistyped, or the spreadsheet was deleted. Copy the ID "
         "from the spreadsheet's URL, between /d/ and /edit."
     ),
-    SpreadsheetNotShared: (
+    errors.SpreadsheetNotShared: (
         "it is not shared with {who}. Open it, press Share, and add this address as Editor (as "
         "Viewer if the gateway only reads)."
     ),
-    UnsupportedDocument: (
+    errors.UnsupportedDocument: (
         "it is not a Google Sheet but, for example, an Office file (.xlsx). Open it in Google "
         "Sheets, choose File > Save as Google Sheets, copy the ID from the new file's URL, and "
         "share the new file with {who}."
     ),
-    UpstreamTimeout: (
+    errors.UpstreamTimeout: (
         "{host} did not answer in time. Run check again; if this persists, check the network, or "
         "raise google.read_timeout_seconds."
     ),
@@ -267,7 +257,7 @@ class CheckContext:
         return urlsplit(self.endpoint).netloc
 
 
-def refusal_words(error: GatewayError, context: CheckContext) -> str:
+def refusal_words(error: errors.GatewayError, context: CheckContext) -> str:
     """Return the cause of an error of Google, and a solution."""
     no_token = find_cause(error, TokenUnavailable)
     if no_token is not None:
@@ -278,15 +268,15 @@ def refusal_words(error: GatewayError, context: CheckContext) -> str:
         template, answer = _STRANGER, f"HTTP {refusal.status} and a page"
     elif refusal is None and find_cause(error, UNREADABLE) is not None:
         template, answer = _STRANGER, "an answer that is not JSON of the Sheets API"
-    elif kind is UpstreamUnreachable:
+    elif kind is errors.UpstreamUnreachable:
         return unreachable_words(context.host, error)
-    elif kind is SpreadsheetNotShared and context.account is None:
+    elif kind is errors.SpreadsheetNotShared and context.account is None:
         template = _NOT_SHARED_WITH_DEFAULT
-    elif kind in (UpstreamError, UpstreamRefusal) and refusal is None:
+    elif kind in (errors.UpstreamError, errors.UpstreamRefusal) and refusal is None:
         template = _BROKEN
-    elif kind in (UpstreamError, UpstreamRefusal) and refusal is not None:
+    elif kind in (errors.UpstreamError, errors.UpstreamRefusal) and refusal is not None:
         template = _FAILED if refusal.status >= FIRST_FAILURE else _UNKNOWN
-    elif kind is UpstreamAuth and refusal is not None:
+    elif kind is errors.UpstreamAuth and refusal is not None:
         return _account_words(refusal, context)
     if template is None:
         return error.message

@@ -31,15 +31,7 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import (
-    AsyncIterator,
-    Callable,
-    Collection,
-    Coroutine,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -146,7 +138,7 @@ class RecordQuota:
         }
 
 
-def _level(sizes: Iterable[int], in_all: int) -> int:
+def _level(sizes: Collection[int], in_all: int) -> int:
     """Returns the largest size such that `sizes`, each cut to it, are at most `in_all` together."""
     ascending = sorted(sizes)
     for rank, size in enumerate(ascending):

@@ -39,14 +39,7 @@ from gateway.settings.address import (
     parse_proxies,
 )
 from gateway.settings.database import Database, PostgresUrl, has_password, parse_database
-from gateway.settings.layers import (
-    KeyPath,
-    describe,
-    environment_layer,
-    file_layer,
-    merged,
-    nested,
-)
+from gateway.settings.layers import KeyPath, describe, environment_layer, file_layer, merged, nested
 
 
 def _not_blank(name: object) -> object:

@@ -243,19 +243,18 @@ def _toml(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _blanks(header: Header, below: Sequence[Sequence[object]]) -> Sequence[str]:
+def _blanks(header: Header, below: Sequence[Sequence[object]]) -> Iterator[str]:
     """Describe columns without a name, within the header or to the right of it."""
     width = len(header.cells)
     found = {column for column, cell in enumerate(header.cells) if not cell.strip()}
     for row in below if width else ():
         found |= {width + more for more, cell in enumerate(row[width:]) if _is_filled(cell)}
-    if not found:
-        return []
-    they = "it" if len(found) == 1 else "they"
-    return [
-        f"no header in {_columns(sorted(found))}, which {_are(found)} not served. Write a name "
-        f"into row {header.row} there if {they} should be"
-    ]
+    if found:
+        they = "it" if len(found) == 1 else "they"
+        yield (
+            f"no header in {_columns(sorted(found))}, which {_are(found)} not served. Write a name "
+            f"into row {header.row} there if {they} should be"
+        )
 
 
 def _are(columns: Collection[int]) -> str:

@@ -10,7 +10,7 @@ Rules
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from sqlalchemy import Boolean, Column, Float, String, Table, select
@@ -33,10 +33,8 @@ _KINDS = (False, True)
 
 
 @asynccontextmanager
-async def stored_spent_quota(
-    engine: AsyncEngine, account: str, *, now: Callable[[], float] = time.time
-) -> AsyncIterator[SpentQuota]:
-    """Load the spent quota of an account or project, and store changes. `now` returns Unix time."""
+async def stored_spent_quota(engine: AsyncEngine, account: str) -> AsyncIterator[SpentQuota]:
+    """Load the spent quota of an account or project, and store changes."""
     full_at: dict[bool, float] = {}
     try:
         async with engine.connect() as connection:
@@ -72,7 +70,7 @@ async def stored_spent_quota(
             task = asyncio.get_running_loop().create_task(store())
 
     try:
-        yield SpentQuota([full_at.get(each, 0.0) for each in _KINDS], now, put)
+        yield SpentQuota([full_at.get(each, 0.0) for each in _KINDS], time.time, put)
     finally:
         if task is not None:
             await task

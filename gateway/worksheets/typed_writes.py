@@ -25,6 +25,8 @@ _WALL_CLOCK = (
     "A cell holds a date and time in the time zone of the spreadsheet, without a UTC offset. "
     "Convert it to that time zone, and send it without the offset, in the form"
 )
+_PATTERN_STEPS = 20
+"""Scheduler steps (units of work) per character of the number format of a new key."""
 _INCOMPLETE = (
     "does not display all of this date or time, so no later write would find the row by it. Change "
     "the number format of the column, or name another field in on_conflict."
@@ -114,8 +116,11 @@ def with_stored_values(
             yield TYPED_STEPS * len(row)
             values, formats = stored(dict(enumerate(row)), paths[number])
             for at, form in formats.items():
+                if at not in key:
+                    continue
+                yield _PATTERN_STEPS * len(form.pattern)
                 moment = moment_in(str(row[at]))
-                if at in key and moment is not None and not is_complete(form.pattern, moment):
+                if moment is not None and not is_complete(form.pattern, moment):
                     place = pointer(view.names[at], at=paths[number])
                     detail = f'The number format "{form.pattern}" {_INCOMPLETE}'
                     problems[place] = Problem(place, detail)

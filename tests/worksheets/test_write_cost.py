@@ -20,8 +20,9 @@ from gateway.google.rendering import KnownColumns, Limits
 from gateway.google.sheets import Batch, Fence
 from gateway.google.wire import Answer
 from gateway.query.query import Comparison, Operand, make_operand, make_operands
-from gateway.table.column_types import NumberFormat, SheetForms
+from gateway.table.column_types import CellForm, NumberFormat, SeenCell, SheetForms
 from gateway.table.header import Header, parse_header
+from gateway.table.record import Stored
 from gateway.table.steps import Work, finish
 from gateway.table.table import RowPatch, Table, make_table
 from gateway.worksheets import planning
@@ -30,8 +31,9 @@ from gateway.worksheets.access import WorksheetId
 from gateway.worksheets.answers import Encodings
 from gateway.worksheets.batch import asked_cells, request_of, requests_of
 from gateway.worksheets.looks import RowLook
-from gateway.worksheets.planning import Plan, Planned, Planner, RowChange
+from gateway.worksheets.planning import NewRows, Plan, Planned, Planner, RowChange
 from gateway.worksheets.snapshot import Effect, Origin, Snapshot
+from gateway.worksheets.typed_writes import with_stored_values
 from gateway.worksheets.writes import Write
 from tests.counted_work import longest_turn, uncounted
 from tests.fakes import Formatted
@@ -202,6 +204,24 @@ WORKS: Mapping[str, Callable[[], Work[object]]] = {
 def test_all_that_a_write_does_is_counted(make: Callable[[], Work[object]]) -> None:
     """No block runs many more instructions than its number of steps."""
     assert uncounted(make(), BESIDE) == ""
+
+
+def test_the_patterns_of_new_keys_are_counted() -> None:
+    """A longer number format of a key costs more steps for each new row."""
+    fields = {"day": "2026-02-01", "other": "2026-02-01"}
+
+    def steps(pattern: str, key: str) -> int:
+        write = Write.upsert(keys=(key,), rows=(fields,) * ROWS, is_typed=True)
+        rows: list[list[Stored]] = [[*fields.values()] for _ in range(ROWS)]
+        new = NewRows(placements=[], rows=rows)
+        planned = Planned(index=0, write=write, slots=range(ROWS), created=new)
+        days = SeenCell(CellForm(NumberFormat("DATE", pattern)))
+        forms = SheetForms(rows=[[days, SeenCell(CellForm(NumberFormat("DATE")))]])
+        return sum(with_stored_values(planned, forms, {}, parse_header([*fields])))
+
+    short, long = "yyyy-mm-dd", "yyyy-mm-dd" + "." * 80
+    assert steps(long, "day") - steps(short, "day") >= 10 * 80 * ROWS
+    assert steps(long, "other") == steps(short, "other")
 
 
 def test_a_read_is_compared_with_one_write_at_a_time() -> None:

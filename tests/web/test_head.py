@@ -1,7 +1,6 @@
 """Request heads: header lines, conditions, `Cache-Control`, and titles in `Location`."""
 
 import json
-import time
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -23,6 +22,7 @@ from gateway.web.head import (
     read_condition,
     read_head,
 )
+from tests.cpu_time import least_seconds
 from tests.web.requests import as_response, make_request, make_scope
 
 LINES = [(b"a", b"1"), (b"b", b"\xe4"), (b"a", b" 2 "), (b"c", b"")]
@@ -56,12 +56,9 @@ def test_byte_count_is_the_size_sent() -> None:
 def test_many_lines_of_one_name_are_read_in_linear_time() -> None:
     """20,000 lines of one header name are read in less than 0.2 s."""
     lines = [(b"a", b"%d" % number) for number in range(20_000)]
-    began = time.perf_counter()
-    head = read_head(lines)
-    seconds = time.perf_counter() - began
 
-    assert head.lines[b"a"][-1] == b"19999"
-    assert seconds < 0.2
+    assert read_head(lines).lines[b"a"][-1] == b"19999"
+    assert least_seconds(lambda: read_head(lines)) < 0.2
 
 
 def test_a_head_is_parsed_once() -> None:

@@ -1,6 +1,5 @@
 """Parsing of the `Prefer` header."""
 
-import time
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from gateway.errors import InvalidRequest
 from gateway.web.head import Head
 from gateway.web.prefer import preferences, preferred_max_affected, preferred_resolution
+from tests.cpu_time import least_seconds
 
 
 def head(*values: str) -> Head:
@@ -61,12 +61,12 @@ def test_a_malformed_prefer_header_is_an_error(value: str) -> None:
 @pytest.mark.parametrize("before", ["", ",", "a,", "a;", "a=", "a ", "a=b"])
 def test_a_long_run_of_blanks(before: str) -> None:
     """15,000 blanks in `Prefer` are parsed in linear time."""
-    began = time.process_time()
 
-    with pytest.raises(InvalidRequest, match="is malformed"):
-        preferences(head(f'{before}{" " * 15_000}["'))
+    def parse() -> None:
+        with pytest.raises(InvalidRequest, match="is malformed"):
+            preferences(head(f'{before}{" " * 15_000}["'))
 
-    assert time.process_time() - began < 0.2
+    assert least_seconds(parse) < 0.2
 
 
 @pytest.mark.parametrize(

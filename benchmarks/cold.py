@@ -24,7 +24,8 @@ from gateway.google.rendering import KnownColumns, Limits, read_rendering
 from gateway.google.sheets import Render, Rendering
 from gateway.google.wire import Answer
 from gateway.query.evaluate import evaluate
-from gateway.query.query import AllOf, Comparison, Query, SortTerm, make_operand
+from gateway.query.operators import AllOf, Comparison, make_operand
+from gateway.query.query import Query, SortTerm
 from gateway.table import a1
 from gateway.table.steps import Work, finish
 from gateway.table.table import make_table

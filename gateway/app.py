@@ -28,6 +28,7 @@ from gateway.errors import KeysUnavailable
 from gateway.google.client import Client, Google, assemble, open_accounts, open_budgets
 from gateway.google.credentials import check_credentials
 from gateway.google.quota import SpentQuota, open_spent_quota
+from gateway.query.place import Cursors
 from gateway.settings.database import PostgresUrl
 from gateway.settings.model import MAIN_ACCOUNT, NO_REDIS_LIBRARY, ConfigError, Settings
 from gateway.storage.key_signals import key_signals
@@ -41,7 +42,6 @@ from gateway.web.state import State
 from gateway.web.title_aliases import TitleAliases
 from gateway.worksheets.access import Layouts
 from gateway.worksheets.catalogue import Catalogue
-from gateway.worksheets.cursors import Cursors
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.rows import RowService
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from gateway.commands.cli import main
 from gateway.query.operators import ALIASES, OPERATORS
-from gateway.query.where import COMBINATORS, NOT
+from gateway.query.query import COMBINATORS, NOT
 from gateway.server.intake import MAX_HEADER_LINES
 from gateway.settings.model import PlanSettings, Settings
 from gateway.telemetry.events import RequestEvent, Tallies

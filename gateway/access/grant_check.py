@@ -10,9 +10,9 @@ from heapq import nlargest
 from gateway import errors
 from gateway.google.sheets import Sheets
 from gateway.storage.key_store import Grants
+from gateway.table.cells import composed
 from gateway.table.quoting import quoted
 from gateway.table.record import MAX_PROBLEMS
-from gateway.table.texts import composed
 from gateway.worksheets.access import Layouts, WorksheetId
 from gateway.worksheets.catalogue import read_first_rows
 from gateway.worksheets.loader import header_of

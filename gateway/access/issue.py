@@ -21,8 +21,8 @@ from gateway.storage.key_store import (
     Right,
 )
 from gateway.table.a1 import id_in, is_spreadsheet_id
+from gateway.table.cells import composed, is_encodable
 from gateway.table.header import ColumnGrant
-from gateway.table.texts import composed, is_encodable
 
 ID_PREFIX = "key_"
 ID_DIGITS = 8

@@ -25,17 +25,19 @@ import msgspec
 from msgspec.structs import replace as replaced
 
 from gateway.errors import CursorLost, InvalidQuery
-from gateway.query.operators import OPERATORS, ColumnField, Field, RowIndexField
-from gateway.query.place import Place, Seen, find_gap, place_after, stand
-from gateway.query.query import (
+from gateway.query.operators import (
+    OPERATORS,
     AllOf,
+    ColumnField,
     Comparison,
     Condition,
+    Field,
     Negation,
-    Query,
-    SortTerm,
+    RowIndexField,
     comparisons,
 )
+from gateway.query.place import Place, Seen, find_gap, place_after, stand
+from gateway.query.query import Query, SortTerm
 from gateway.query.row_sets import (
     Complement,
     Groups,

@@ -1,4 +1,4 @@
-"""Operators of `where`: the rows that they match, and conditions that are always or never true.
+"""Conditions of `where`: operators, the rows that they match, and what is always or never true.
 
 Rules:
 - An operator is one entry of `OPERATORS`. The parser, the evaluator and `/openapi.json` use this
@@ -20,13 +20,12 @@ Rules:
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol, final
 
 import msgspec
 
-from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation, Operand
 from gateway.query.row_sets import (
     Complement,
     Containing,
@@ -37,11 +36,99 @@ from gateway.query.row_sets import (
     any_of,
     groups_of,
 )
-from gateway.table.cells import EMPTY, FILLED
+from gateway.table.cells import BOOLEAN, CLASS, EMPTY, FILLED, NUMBER, TEXT, composed, text_key
 from gateway.table.header import ROW_INDEX
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import Ranked
 from gateway.table.table import FIRST_DATA_ROW, Table
+
+Scalar = str | int | float | bool | None
+
+
+class Operand(msgspec.Struct, frozen=True):
+    """Value in a condition, parsed for comparison with cells."""
+
+    value: Scalar
+    """Value in the request. A text is in NFC, like the texts of cells."""
+    kind: int
+    """First kind of the value's class, such as `NUMBER` or `TEXT` (`gateway.table.cells`)."""
+    key: Any = None
+    """Sort key of the value in its class. The key of a text is the case-folded text."""
+    text: str = ""
+    """Text of a text value, or "" for other values."""
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the operand equals empty cells."""
+        return self.kind == EMPTY
+
+    @property
+    def number(self) -> float | None:
+        """Number that the value is or that a text such as "5" represents, or None."""
+        return self.key if self.kind == NUMBER else None
+
+
+# `isinstance` takes long for a struct of another class. So conditions are final classes, and `type`
+# compares them.
+@final
+class Comparison(msgspec.Struct, frozen=True):
+    field: str
+    operator: str
+    """Name of an operator in `gateway.query.operators.OPERATORS`."""
+    operands: tuple[Operand, ...]
+    """One operand, or the distinct operands of a list."""
+
+
+@final
+class AllOf(msgspec.Struct, frozen=True):
+    conditions: tuple["Condition", ...]
+
+
+@final
+class AnyOf(msgspec.Struct, frozen=True):
+    conditions: tuple["Condition", ...]
+
+
+@final
+class Negation(msgspec.Struct, frozen=True):
+    condition: "Condition"
+
+
+Condition = Comparison | AllOf | AnyOf | Negation
+
+
+def make_operands(values: Iterable[Scalar]) -> tuple[Operand, ...]:
+    unique = dict.fromkeys(
+        (isinstance(value, bool), None if value == "" else value) for value in values
+    )
+    return tuple(make_operand(value) for _, value in unique)
+
+
+def make_operand(value: Scalar) -> Operand:
+    if type(value) is int or type(value) is float:
+        return Operand(value, NUMBER, value)
+    if value is None or value == "":
+        return Operand(value, EMPTY)
+    if isinstance(value, str):
+        value = composed(value)
+        kind, key = text_key(value)
+        return Operand(value, CLASS[kind], value.casefold() if kind == TEXT else key, value)
+    return Operand(value, BOOLEAN, value)
+
+
+def comparisons(condition: Condition | None) -> list[Comparison]:
+    """Returns all comparisons in a condition, from left to right."""
+    found: list[Comparison] = []
+    left = [] if condition is None else [condition]
+    while left:
+        each = left.pop()
+        if type(each) is Comparison:
+            found.append(each)
+        elif type(each) is Negation:
+            left.append(each.condition)
+        else:
+            left += reversed(each.conditions)
+    return found
 
 
 class Field(Protocol):

@@ -1,4 +1,4 @@
-"""Position of a cursor in a list: the data that a cursor stores, and the search after edits.
+"""Cursors of paged lists: the position that a cursor stores, encryption, and search after edits.
 
 Rules
 - A `Place` is the cursor's position between the last row of a page and the next row. Integers named
@@ -11,8 +11,15 @@ Rules
 - If each row of the context occurs twice, the old row number is used, but only if no cell that the
   key is allowed to read has changed since.
 - If the position is not found, the cursor is lost (`CursorLost`). The gateway does not guess.
+- A cursor is encrypted and authenticated (AES-SIV, RFC 5297). The encryption key is derived from
+  the pepper, so all processes can decrypt the cursor. A client learns only the length of the
+  position.
+- Cursors are deterministic: equal pages have equal cursors, and therefore equal ETags.
+- A cursor is valid only for the API key, worksheet, `where` and `order` of its list.
 """
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -20,11 +27,17 @@ from hashlib import blake2b
 from typing import Any
 
 import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
+from gateway.errors import InvalidQuery
 from gateway.query.row_sets import RowSet, sifted
 from gateway.table.cells import CLASS, EMPTY, NUMBER, TEXT
 from gateway.table.index import ColumnIndex, Keys, Order
 from gateway.table.steps import BLOCK, Work, blocks
+
+LONGEST_CURSOR = 1024
+"""Maximum number of characters of a cursor."""
 
 CONTEXT = 8
 """Maximum number of rows before the position whose digests a cursor stores."""
@@ -103,6 +116,57 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
     def following(self) -> list[bytes]:
         """Digests in `next`, as a list with one digest for each row."""
         return _apart(self.next)
+
+
+_decode = msgspec.msgpack.Decoder(Place).decode
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Cursors:
+    """Encryption of the gateway's cursors. `key` has 32 bytes."""
+
+    def __init__(self, key: bytes) -> None:
+        self._cipher = AESSIV(key)
+
+    def seal(self, *bound: object) -> "Seal":
+        """Return the codec for cursors of one list.
+
+        `bound` identifies the list: API key ID, worksheet, `where` and `order`.
+        """
+        return Seal(self._cipher, _encode(bound))
+
+
+class Seal(msgspec.Struct, frozen=True):
+    """Encrypts and decrypts the cursors of one list."""
+
+    cipher: AESSIV
+    bound: bytes
+    """Associated data that authenticates the list: API key ID, worksheet, `where` and `order`."""
+
+    def of(self, place: Place) -> str:
+        """Encrypt a position to a cursor."""
+        sealed = self.cipher.encrypt(_encode(place), [self.bound])
+        return urlsafe_b64encode(sealed).rstrip(b"=").decode("ascii")
+
+    def open(self, cursor: str) -> Place:
+        """Decrypt a cursor to a position. Raises InvalidQuery for a cursor of another list.
+
+        The cursor "" gives the position before the first row.
+        """
+        if not cursor:
+            return Place()
+        try:
+            sealed = urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
+            canonical = urlsafe_b64encode(sealed).rstrip(b"=")
+            if len(cursor) <= LONGEST_CURSOR and canonical == cursor.encode():
+                return _decode(self.cipher.decrypt(sealed, [self.bound]))
+        except (Error, UnicodeEncodeError, InvalidTag, ValueError):
+            pass
+        raise InvalidQuery(
+            "cursor does not belong to this list. Send the complete cursor with the same API key, "
+            "worksheet, where and order as in the request that returned it, or send cursor= "
+            "without a value for the first page."
+        )
 
 
 class Gap(msgspec.Struct, frozen=True):

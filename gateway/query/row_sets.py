@@ -16,9 +16,9 @@ from typing import ClassVar, Protocol
 
 import msgspec
 
+from gateway.table.index import FoldedTexts
 from gateway.table.ordered import Ranked, unique
 from gateway.table.steps import BLOCK, Work, shared
-from gateway.table.texts import FoldedTexts
 
 _COPY_STEPS = 16
 """Number of row positions that are copied in one step of work (50 ns)."""

@@ -1,4 +1,4 @@
-"""Classification of cells and operands: a class such as number or date, and a sort key.
+"""Classification of cells and operands: a class such as number or date, a sort key, Unicode NFC.
 
 Rules
 - A cell has a displayed text, and a typed value, which is Google's `UNFORMATTED_VALUE`.
@@ -12,6 +12,10 @@ Rules
   code point.
 - No content raises an error. A text is a number only in plain ASCII notation and only if the number
   is finite: `007`, `+44…`, `1,250`, `nan` and `１２３` are texts.
+- Texts of cells and field names are compared in Unicode's composed form (NFC). A text with very
+  many consecutive combining marks stays as it is, because Python sorts each run of marks by
+  insertion (`nfd_nfkd` in Modules/unicodedata.c), which takes seconds for a full cell. No language
+  uses so many marks.
 - A text above `LONGEST_NUMBER` characters is not parsed, because a cell can have 50,000 characters.
 """
 
@@ -19,8 +23,10 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from itertools import groupby
 from types import NoneType
 from typing import Any
+from unicodedata import combining, normalize
 
 from gateway.table.moments import LONGEST_DISPLAY, NUMBER_DISPLAY, displayed_moment, moment_in
 
@@ -76,6 +82,23 @@ _LIKE_A_MOMENT = re.compile(r"[^0-9.,$€%()\s+-]|.-|\..*\.")
 _DIGITS = re.compile(r"(\d+)")
 
 _PLAIN_LINES = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\n)*")
+
+MOST_MARKS = 256
+"""Maximum number of consecutive combining marks in a text that is changed to NFC.
+
+Unicode's stream-safe format (UAX 15) allows 30.
+"""
+
+_MARKS_ONLY = frozenset("\u0f73\u0f75\u0f81")
+"""Characters that Python decomposes to combining marks, but does not count as combining marks."""
+_MAY_BE_MARKS = re.compile(
+    rf"[^\0-\x7f\u3000-\u3029\u3030-\u3098\u309b-\u9fff\uac00-\ud7a3]{{{MOST_MARKS + 1}}}"
+)
+"""Fast first check for many consecutive combining marks.
+
+The pattern excludes ASCII, kana, ideographs and Hangul, because texts in these scripts can be long
+without spaces.
+"""
 
 
 def cell_kinds(
@@ -185,3 +208,23 @@ def plain_notation(number: float | int) -> str:
         return str(number)
     text = f"{Decimal(repr(number + 0)):f}"  # + 0: there is no -0 in plain notation
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def is_encodable(text: str) -> bool:
+    """True if a text can be encoded in UTF-8, that is, has no lone surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def composed(text: str) -> str:
+    """Returns the text in NFC, or the same object if NFC does not change the text."""
+    if text.isascii():
+        return text
+    if len(text) > MOST_MARKS and _MAY_BE_MARKS.search(text):
+        runs = groupby(text, lambda each: bool(combining(each)) or each in _MARKS_ONLY)
+        if any(is_mark and sum(1 for _ in run) > MOST_MARKS for is_mark, run in runs):
+            return text
+    return normalize("NFC", text)

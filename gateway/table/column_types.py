@@ -23,9 +23,8 @@ from enum import Enum, auto
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from gateway.table.cells import ERRORS, number_in
+from gateway.table.cells import ERRORS, composed, number_in
 from gateway.table.moments import displayed_moment
-from gateway.table.texts import composed
 
 
 class NumberFormat(NamedTuple):

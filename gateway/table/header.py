@@ -21,9 +21,9 @@ from typing import NamedTuple
 import msgspec
 
 from gateway.errors import InvalidQuery, UnknownField
+from gateway.table.cells import composed
 from gateway.table.quoting import quoted
 from gateway.table.records import BLANK_ONLY, EndRule
-from gateway.table.texts import composed
 from gateway.table.typed import held_cells
 
 _DIGEST_BYTES = 12

@@ -8,11 +8,10 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.errors import InvalidBody, NotGranted, Problem
-from gateway.table.cells import CLOCK_TEXT, DATE_TEXT, NUMERAL, displayed_number, text_key
+from gateway.table.cells import CLOCK_TEXT, DATE_TEXT, NUMERAL, composed, displayed_number, text_key
 from gateway.table.header import ROW_INDEX, ColumnGrant, View
 from gateway.table.quoting import quoted
 from gateway.table.steps import finish
-from gateway.table.texts import composed
 from gateway.table.typed import typed_rows
 
 Record = Mapping[str, object]

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
 from gateway.errors import BodyTooLarge, InvalidBody, Problem, RequestTimeout, UnsupportedMediaType
-from gateway.query.where import kind_of
+from gateway.query.query import kind_of
 from gateway.table.header import ROW_INDEX
 from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, pointer
 from gateway.telemetry.events import note_reading

@@ -32,9 +32,8 @@ from gateway.table.typed import ERROR
 from gateway.telemetry.events import RequestEvent
 from gateway.web import answers, parameters
 from gateway.web.admission import Admitted
-from gateway.web.head import asks_for_fresh
+from gateway.web.head import FORMATS, accepted_format, asks_for_fresh
 from gateway.web.media_types import CSV_TEXT, JSON_TEXT, NDJSON_TEXT
-from gateway.web.negotiation import FORMATS, accepted_format
 from gateway.web.request import Request
 from gateway.web.rows import Asked
 from gateway.web.signature import FORMAT, FORMULAS

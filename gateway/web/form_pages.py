@@ -22,9 +22,8 @@ from gateway.errors import GatewayError, Outcome, write_outcome
 from gateway.table.record import WHOLE_BODY
 from gateway.web.admission import KEY_HEADERS
 from gateway.web.answers import Answer, header_lines
-from gateway.web.head import media_type_of
+from gateway.web.head import media_type_of, prefers_page
 from gateway.web.media_types import FORM, HTML_TEXT, MULTIPART
-from gateway.web.negotiation import prefers_page
 from gateway.web.request import Request
 
 _STATIC = Path(__file__).parent / "static"

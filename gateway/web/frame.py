@@ -27,8 +27,7 @@ from gateway.telemetry import events
 from gateway.web.answers import Answer
 from gateway.web.compression import compressed_answer
 from gateway.web.error_responses import error_answer, missing_method, missing_route
-from gateway.web.head import HEAD, Head, head_of
-from gateway.web.negotiation import takes_gzip
+from gateway.web.head import HEAD, Head, head_of, takes_gzip
 from gateway.web.openapi.document import describe
 from gateway.web.operations import OF_ROW, OF_SCHEMA, OF_SPREADSHEET, OF_WORKSHEET
 from gateway.web.pages import docs, docs_file, home, livez, readyz

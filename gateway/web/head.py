@@ -1,4 +1,4 @@
-"""Request head: segments of the path, header lines, conditional headers.
+"""Request head: segments of the path, header lines, conditional headers, content negotiation.
 
 Rules
 - The path is split before decoding, and each segment is decoded once: `A%2FB` is one worksheet.
@@ -8,11 +8,18 @@ Rules
 - A write raises an error for other conditional headers. As RFC 9110 demands (13.1.4, 13.1.3), it
   ignores `If-Unmodified-Since` if `If-Match` is present, and `If-Modified-Since`, which scripts
   send to bypass caches.
+- A list is answered as JSON unless `Accept` names another format by its media type. A range such as
+  `text/*` does not count. With equal weights JSON wins if `Accept` names it (RFC 9110, 12.5.1).
+- Answers to forms are HTML or JSON by the same rule.
+- gzip is used only if `Accept-Encoding` names gzip with at least the weight of `identity`; `*` does
+  not count.
 """
 
 import re
 import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Final
 
 import msgspec
 from starlette.types import Scope
@@ -20,6 +27,7 @@ from starlette.types import Scope
 from gateway.errors import InvalidPath, InvalidRequest
 from gateway.table.header import IfMatch
 from gateway.table.quoting import quoted
+from gateway.web.media_types import CSV, HTML, JSON, NDJSON
 
 HEAD = "gateway.head"
 """Key of the parsed head in the ASGI scope."""
@@ -30,6 +38,16 @@ _ANY = "*"
 _TAG = re.compile(r'(W/)?("[\x21\x23-\x7e\x80-\xff]*")')
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.?)*"?')
 """A quoted string, or the rest of the text after an unclosed quote."""
+
+FORMATS: Final = ("csv", "ndjson", "json")
+"""Export formats."""
+
+_KEPT = 256
+_LONGEST_KEPT = 512
+_WEIGHT = re.compile(r"q=([01](?:\.[0-9]{0,3})?)")
+_NAMED = {CSV: "csv", NDJSON: "ndjson"}
+_JSON_RANGES = (JSON, "application/*", "*/*")
+_GZIP, _IDENTITY = "gzip", "identity"
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -156,3 +174,57 @@ def _listed(text: str) -> list[tuple[str, str]]:
     """Parse a list of ETags to pairs of `W/` or "" and ETag. A malformed list gives no pair."""
     is_list = not _TAG.sub("", text).strip(" \t,")
     return _TAG.findall(text) if is_list else []
+
+
+def accepted_format(accept: Sequence[bytes]) -> str:
+    """Return the export format that `Accept` prefers: `csv` or `ndjson`, or "" for JSON."""
+    given = b",".join(accept)
+    return (_kept_format if len(given) <= _LONGEST_KEPT else _format)(given)
+
+
+def prefers_page(accept: Sequence[bytes]) -> bool:
+    """True if `Accept` prefers HTML to JSON, as browsers do when they open a page."""
+    weights = _weights(b",".join(accept))
+    return _is_preferred_to_json(weights.get(HTML, 0.0), weights)
+
+
+def takes_gzip(accept_encoding: Sequence[bytes]) -> bool:
+    """True if the client prefers gzip to an uncompressed body, by its `Accept-Encoding` lines."""
+    given = b",".join(accept_encoding)
+    return (_kept_gzip if len(given) <= _LONGEST_KEPT else _gzip)(given)
+
+
+def _format(given: bytes) -> str:
+    weights = _weights(given)
+    named = {name: weight for name, weight in weights.items() if name in _NAMED}
+    if not named:
+        return ""
+    preferred = max(named, key=named.__getitem__)  # the first name with the highest weight
+    return _NAMED[preferred] if _is_preferred_to_json(named[preferred], weights) else ""
+
+
+def _is_preferred_to_json(weight: float, weights: Mapping[str, float]) -> bool:
+    of_json = next((each for each in _JSON_RANGES if each in weights), "")
+    least = weights.get(of_json, 0.0)
+    return weight > 0 and (weight > least if of_json == JSON else weight >= least)
+
+
+def _gzip(given: bytes) -> bool:
+    weights = _weights(given)
+    weight = weights.get(_GZIP, 0.0)
+    return weight > 0 and weight >= weights.get(_IDENTITY, 0.0)
+
+
+_kept_format = lru_cache(_KEPT)(_format)
+_kept_gzip = lru_cache(_KEPT)(_gzip)
+
+
+def _weights(given: bytes) -> Mapping[str, float]:
+    """Return the weight, 0 to 1, of each member of a header by lower-case name. Default: 1."""
+    weights: dict[str, float] = {}
+    for member in given.decode("latin-1").lower().split(","):
+        name, *parameters = member.split(";")
+        found = [_WEIGHT.fullmatch("".join(each.split())) for each in parameters]
+        weight = next((float(each[1]) for each in found if each is not None), 1.0)
+        weights.setdefault(name.strip(), weight)
+    return weights

@@ -17,8 +17,8 @@ from urllib.parse import unquote, unquote_to_bytes
 
 from gateway.errors import InvalidQuery
 from gateway.query.operators import FLAG, OPERATORS
-from gateway.query.where import COMBINATORS, LIST_OPERATORS
-from gateway.table.texts import composed
+from gateway.query.query import COMBINATORS, LIST_OPERATORS
+from gateway.table.cells import composed
 
 Twice = Literal["where", "order", "keys", "on_conflict"]
 """Parameters whose values can be percent-encoded twice."""

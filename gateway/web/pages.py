@@ -25,8 +25,7 @@ from gateway.storage.database import STORE_ERRORS
 from gateway.table.header import opaque_tag
 from gateway.web.answers import Answer, header_lines, json_answer
 from gateway.web.compression import BEST, compressed
-from gateway.web.head import Head, is_known
-from gateway.web.negotiation import takes_gzip
+from gateway.web.head import Head, is_known, takes_gzip
 from gateway.web.request import Request
 
 POLICY = (

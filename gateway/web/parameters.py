@@ -24,8 +24,8 @@ from urllib.parse import quote, unquote_plus, unquote_to_bytes
 import msgspec
 
 from gateway.errors import InvalidQuery
-from gateway.query.query import DEFAULT_LIMIT, Condition, Query, SortTerm
-from gateway.query.where import parse_where
+from gateway.query.operators import Condition
+from gateway.query.query import DEFAULT_LIMIT, Query, SortTerm, parse_where
 from gateway.table.header import Selection
 from gateway.web.json_faults import WHERE, explain
 from gateway.web.lenient import (

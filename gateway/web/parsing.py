@@ -23,8 +23,8 @@ import anyio
 import anyio.to_thread
 
 from gateway.errors import InvalidBody, Problem
+from gateway.table.cells import is_encodable
 from gateway.table.record import MAX_CELL_CHARACTERS, MAX_PROBLEMS, WHOLE_BODY, Stored, pointer
-from gateway.table.texts import is_encodable
 from gateway.web.json_faults import BODY, explain
 from gateway.worksheets.writes import Fields
 

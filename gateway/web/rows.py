@@ -38,13 +38,12 @@ from gateway.access.caller import (
 )
 from gateway.access.rates import FRESH_PRICE
 from gateway.errors import InvalidQuery, InvalidRequest, Problem, UnknownField, WorksheetNotFound
-from gateway.query.operators import verdict
-from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation
+from gateway.query.operators import AllOf, AnyOf, Comparison, Condition, Negation, verdict
+from gateway.table.cells import composed
 from gateway.table.header import ROW_INDEX, Selection
 from gateway.table.quoting import quoted
 from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, Stored, key_form, pointer, same_key
 from gateway.table.table import FIRST_DATA_ROW
-from gateway.table.texts import composed
 from gateway.telemetry.events import note_reading
 from gateway.web.admission import Admitted
 from gateway.web.answers import (
@@ -69,10 +68,16 @@ from gateway.web.body import (
 )
 from gateway.web.error_responses import missing_method
 from gateway.web.forms import read_submission, submit
-from gateway.web.head import asks_for_fresh, decode_title, encode_title, parse_row, read_condition
+from gateway.web.head import (
+    accepted_format,
+    asks_for_fresh,
+    decode_title,
+    encode_title,
+    parse_row,
+    read_condition,
+)
 from gateway.web.idempotency import IdempotentRequest, read_idempotent_request
 from gateway.web.lenient import decoded_again, is_escaped, twice
-from gateway.web.negotiation import accepted_format
 from gateway.web.parameters import (
     PLAIN,
     Leniency,
@@ -295,7 +300,8 @@ def run_list(
     state = request.state
     query, seal = asked.parameters.query, None
     if query.cursor is not None:
-        seal = state["cursors"].seal(admitted.target, asked.parameters.bound)
+        own = admitted.target
+        seal = state["cursors"].seal(own.access.key_id, own.worksheet, asked.parameters.bound)
     return state["rows"].list_rows(
         target,
         query,
@@ -320,14 +326,15 @@ def listed_rows(request: Request, target: Target, asked: Asked, served: Served) 
     """Return the answer to a list, with `Link` to other pages, and `X-Total-Count` if requested."""
     parameters, admitted, encoded = asked.parameters, asked.admitted, served.encoded
     paging, kept, others = encoded.paging, encoded.links, parameters.others
+    own = admitted.target
     if admitted.credentials:
         ids = asking_of(admitted.credentials).parameters.get(SPREADSHEET_PARAMETER, ())
         for spreadsheet in [*filter(None, ids)][:1]:
             given = f"{SPREADSHEET_PARAMETER}={quote(spreadsheet, '')}".encode()
             others = b"%b&%b" % (others, given) if others else given
     key = others if paging.place is None else others + admitted.caller.key.id.encode()
-    if target is not admitted.target:  # a cursor belongs to the name that was sent
-        key += admitted.target.worksheet.title.encode("utf-8", "surrogatepass")
+    if target is not own:  # a cursor belongs to the name that was sent
+        key += own.worksheet.title.encode("utf-8", "surrogatepass")
     link = kept.get(key)
     if link is None:
         if len(kept) >= MOST_LINKS:
@@ -335,7 +342,8 @@ def listed_rows(request: Request, target: Target, asked: Asked, served: Served) 
         skip, limit = parameters.query.skip, parameters.query.limit
         link, start = b"", b"<?%b&" % others if others else b"<?"
         if paging.place is not None and limit:
-            seal = request.state["cursors"].seal(admitted.target, parameters.bound)
+            cursors = request.state["cursors"]
+            seal = cursors.seal(own.access.key_id, own.worksheet, parameters.bound)
             link = b'%bcursor=%b>; rel="next"' % (start, seal.of(paging.place).encode("ascii"))
         elif paging.has_next and not parameters.query.wants_place and limit:
             link = b'%bskip=%d>; rel="next"' % (start, skip + limit)

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, TypedDict
 
 from gateway.google.pipeline import Accounts
 from gateway.google.sheets import Sheets
+from gateway.query.place import Cursors
 from gateway.settings.model import AdminSettings, ApiSettings, ServerSettings
 from gateway.storage.key_store import KeyStore
 from gateway.web.admission import Admission
 from gateway.web.parsing import Parsing
 from gateway.web.title_aliases import TitleAliases
 from gateway.worksheets.catalogue import Catalogue
-from gateway.worksheets.cursors import Cursors
 from gateway.worksheets.rows import RowService
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ import msgspec
 from gateway.errors import UpstreamError, WorksheetNotFound
 from gateway.settings.model import WorksheetSettings
 from gateway.table.a1 import Area, parse_area
+from gateway.table.cells import composed
 from gateway.table.header import ALL_COLUMNS, DEFAULT_LAYOUT, ColumnGrant, Layout
 from gateway.table.quoting import quoted
-from gateway.table.texts import composed
 
 
 class WorksheetId(msgspec.Struct, frozen=True):

@@ -36,9 +36,9 @@ from gateway.google.sheets import (
     in_call_context,
 )
 from gateway.table import a1
+from gateway.table.cells import composed
 from gateway.table.column_types import UNKNOWN, ColumnType, SeenCell, column_type
 from gateway.table.header import DEFAULT_LAYOUT, Header, Layout
-from gateway.table.texts import composed
 from gateway.worksheets.access import DEFAULT_LAYOUTS, Layouts, WorksheetId, worksheet_not_found
 from gateway.worksheets.answers import Answers, Encoded, Freshness
 from gateway.worksheets.loader import SingleFlight, header_of

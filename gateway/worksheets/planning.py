@@ -27,8 +27,8 @@ from gateway.errors import (
 )
 from gateway.google.sheets import NO_TABLE, NativeTable
 from gateway.query.evaluate import evaluate
-from gateway.query.operators import ColumnField
-from gateway.query.query import Operand, Query, comparisons, make_operand
+from gateway.query.operators import ColumnField, Operand, comparisons, make_operand
+from gateway.query.query import Query
 from gateway.table.column_types import NumberFormat, SeenCell
 from gateway.table.header import ROW_INDEX, Header, View
 from gateway.table.record import (

@@ -40,7 +40,8 @@ from gateway.errors import (
 )
 from gateway.google.sheets import current_call_context, in_call_context
 from gateway.query.evaluate import columns_of, sort_terms
-from gateway.query.query import Query, comparisons
+from gateway.query.operators import comparisons
+from gateway.query.query import Query
 from gateway.settings.model import CacheSettings
 from gateway.table.header import ColumnGrant, Header
 from gateway.table.steps import OutOfSteps

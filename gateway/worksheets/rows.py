@@ -46,19 +46,18 @@ from msgspec.structs import replace as replaced
 from gateway.errors import CursorLost, GatewayError, InvalidQuery, RowNotFound, SheetTooLarge
 from gateway.google.sheets import CallContext, Sheets, in_call_context
 from gateway.query.evaluate import Page, find_page, place_behind, plain_page
-from gateway.query.place import AHEAD, CONTEXT, NEAR, Place, find_gap, place_after
+from gateway.query.place import AHEAD, CONTEXT, NEAR, Place, Seal, find_gap, place_after
 from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
+from gateway.table.cells import composed
 from gateway.table.header import Selection
 from gateway.table.record import check_granted, check_has_value
 from gateway.table.steps import OutOfSteps, Unbuilt
 from gateway.table.table import row_object
-from gateway.table.texts import composed
 from gateway.table.typed import typed_rows
 from gateway.telemetry.events import snapshots_kept
 from gateway.worksheets.access import DEFAULT_LAYOUTS, Layouts, Target, WorksheetId
 from gateway.worksheets.answers import Encoded, Encoder, Paging, Served
-from gateway.worksheets.cursors import Seal
 from gateway.worksheets.exports import LANE, Export
 from gateway.worksheets.fenced_writer import FencedWriter
 from gateway.worksheets.fences import Fences

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypedDict, Unpack
 
-from gateway.query.query import Condition
+from gateway.query.operators import Condition
 from gateway.table.header import ROW_INDEX, Header, IfMatch, View
 from gateway.table.record import WHOLE_BODY, Placement, Stored, pointer, row_record
 from gateway.table.sent_values import is_open

@@ -5,8 +5,7 @@ An answer with `detail=alone` does not count as fresh: it can lack writes of oth
 
 import asyncio
 
-from gateway.query.query import Query
-from gateway.query.where import parse_where
+from gateway.query.query import Query, parse_where
 from tests.cluster.peers import Office, identity_of, until
 from tests.worksheets.scripted_sheets import Cost
 

@@ -16,8 +16,7 @@ from gateway.cluster.shared_rows import WAIT_SECONDS
 from gateway.cluster.stored_values import MAX_SHARED_BYTES
 from gateway.errors import RowNotFound
 from gateway.google.sheets import CallContext, in_call_context
-from gateway.query.query import Query
-from gateway.query.where import parse_where
+from gateway.query.query import Query, parse_where
 from gateway.worksheets.snapshot import DISPLAYED
 from gateway.worksheets.writes import Write
 from tests.cluster.peers import KEPT_SECONDS, Office, Peer, until

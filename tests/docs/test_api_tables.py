@@ -11,7 +11,7 @@ import pytest
 from gateway.commands.demo import Demo, running_demo
 from gateway.commands.options import DEMO_SPREADSHEET
 from gateway.query.operators import ALIASES, OPERATORS
-from gateway.query.where import COMBINATORS, MAX_CONDITIONS, MAX_DEPTH, NOT
+from gateway.query.query import COMBINATORS, MAX_CONDITIONS, MAX_DEPTH, NOT
 from gateway.server.sockets import bind
 from gateway.telemetry.events import RequestKind
 from gateway.web.operations import OPERATIONS

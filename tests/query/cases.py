@@ -14,8 +14,7 @@ from random import Random
 from typing import Any
 
 from gateway.query.evaluate import Page
-from gateway.query.query import Query, SortTerm
-from gateway.query.where import parse_where
+from gateway.query.query import Query, SortTerm, parse_where
 from gateway.table.steps import finish
 from gateway.table.table import Table, make_table
 from tests.query.reference import matching_rows, ordered_rows, plain

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from gateway.query.query import Query, SortTerm
-from gateway.query.where import MAX_CONDITIONS, parse_where
+from gateway.query.query import MAX_CONDITIONS, Query, SortTerm, parse_where
 from tests.query.reference import plain
 from tests.query.sheet import BLANK, SheetCell, text_cell
 

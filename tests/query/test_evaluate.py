@@ -8,8 +8,7 @@ from msgspec.structs import replace
 from gateway.errors import InvalidQuery
 from gateway.query.evaluate import Page
 from gateway.query.evaluate import evaluate as evaluate_seen
-from gateway.query.query import Query, SortTerm
-from gateway.query.where import parse_where
+from gateway.query.query import Query, SortTerm, parse_where
 from gateway.table.header import Selection
 from gateway.table.steps import Work, finish
 from gateway.table.table import make_table

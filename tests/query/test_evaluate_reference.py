@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.errors import InvalidQuery
-from gateway.query.query import Query, SortTerm
-from gateway.query.where import parse_where
+from gateway.query.query import Query, SortTerm, parse_where
 from tests.query.cases import first_difference
 from tests.query.reference import matching_rows, ordered_rows
 from tests.query.sheet import BLANK, SheetCell, evaluate, make_sheet, text_cell

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gateway.query.query import Query, SortTerm
-from gateway.query.where import parse_where
+from gateway.query.query import Query, SortTerm, parse_where
 from gateway.table.ordered import SORTED_AT_ONCE
 from gateway.table.steps import finish
 from gateway.table.table import Table, make_table

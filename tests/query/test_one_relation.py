@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from gateway.errors import CursorLost
 from gateway.query.place import Place
-from gateway.query.query import Query, SortTerm
-from gateway.query.where import parse_where
+from gateway.query.query import Query, SortTerm, parse_where
 from gateway.table.sent_values import is_held
 from gateway.table.table import Table
 from gateway.table.typed import typed_answer

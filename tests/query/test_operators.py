@@ -20,7 +20,7 @@ operators.OPERATORS["$unlike"] = operators.Operator(
 
 from gateway.errors import InvalidQuery
 from gateway.query.query import Query
-from gateway.query.where import parse_where
+from gateway.query.query import parse_where
 from tests.query.sheet import evaluate, make_sheet, text_cell
 from tests.web.openapi.worksheets import document
 

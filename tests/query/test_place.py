@@ -13,12 +13,9 @@ from msgspec.structs import replace
 
 from gateway.errors import CursorLost, InvalidQuery
 from gateway.query.evaluate import place_behind, plain_page
-from gateway.query.place import AHEAD, MOST_CHARACTERS, Place
-from gateway.query.query import Query, SortTerm
-from gateway.query.where import parse_where
+from gateway.query.place import AHEAD, LONGEST_CURSOR, MOST_CHARACTERS, Cursors, Place
+from gateway.query.query import Query, SortTerm, parse_where
 from gateway.table.steps import Metered
-from gateway.worksheets.access import Target, WorksheetId
-from gateway.worksheets.cursors import LONGEST, Cursors
 from tests.query.paging import (
     Edit,
     EditedSheet,
@@ -32,7 +29,7 @@ from tests.query.paging import (
 from tests.query.sheet import SheetCell, evaluate, make_sheet, text_cell
 from tests.query.test_evaluate_reference import FIELDS, NAMES, ROWS, WHERE
 
-SEAL = Cursors(bytes(32)).seal(Target(WorksheetId("book", "Cities")), b"")
+SEAL = Cursors(bytes(32)).seal("book", "Cities", b"")
 ORDERS = [
     *((), ("tie",), ("-tie",), ("tie", "-number"), ("-tie", "number")),
     *(("rowIndex",), ("-rowIndex",), ("tie", "-rowIndex")),
@@ -82,7 +79,7 @@ def test_paging_without_edits_gives_every_row_once(
             break
         cursor = SEAL.of(place)
         place = SEAL.open(cursor)
-        assert len(cursor) <= LONGEST
+        assert len(cursor) <= LONGEST_CURSOR
 
     assert place is None
     assert found == [*evaluate(table, query).rows]
@@ -250,7 +247,7 @@ def test_long_texts_are_found_by_prefix_and_digest(length: int) -> None:
     second, _ = next_page(table, query, SEAL.open(SEAL.of(place)))
 
     assert [*first, *second] == [*range(2, 12)]
-    assert len(SEAL.of(place)) <= LONGEST
+    assert len(SEAL.of(place)) <= LONGEST_CURSOR
 
 
 def test_a_deleted_long_text_loses_the_cursor_position() -> None:

@@ -2,15 +2,8 @@
 
 import pytest
 
-from gateway.query.query import (
-    Operand,
-    Query,
-    Scalar,
-    SortTerm,
-    comparisons,
-    make_operand,
-)
-from gateway.query.where import parse_where
+from gateway.query.operators import Operand, Scalar, comparisons, make_operand
+from gateway.query.query import Query, SortTerm, parse_where
 from gateway.table.cells import BOOLEAN, CLOCK, DATE, EMPTY, ERROR, NUMBER, TEXT
 from gateway.table.header import Selection
 

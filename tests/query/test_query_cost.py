@@ -16,9 +16,8 @@ import msgspec
 import pytest
 
 from gateway.query.evaluate import evaluate
-from gateway.query.query import Query, SortTerm
+from gateway.query.query import Query, SortTerm, parse_where
 from gateway.query.row_sets import RowSet, sifted
-from gateway.query.where import parse_where
 from gateway.table.steps import Metered, OutOfSteps, Work, finish
 from gateway.table.table import Table
 from tests.counted_work import uncounted

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from gateway.query.operators import verdict
-from gateway.query.where import parse_where
+from gateway.query.query import parse_where
 from tests.query.test_evaluate_reference import ROWS, WHERE, Rows, run
 
 ALWAYS: list[object] = [

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from gateway.query.operators import OPERATORS
-from gateway.query.query import (
+from gateway.query.operators import (
+    OPERATORS,
     AllOf,
     AnyOf,
     Comparison,
@@ -14,7 +14,7 @@ from gateway.query.query import (
     Scalar,
     make_operand,
 )
-from gateway.query.where import parse_where
+from gateway.query.query import parse_where
 
 
 def compare(field: str, operator: str, *values: Scalar) -> Comparison:

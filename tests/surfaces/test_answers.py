@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from gateway.query.where import MAX_CONDITIONS, MAX_DEPTH
+from gateway.query.query import MAX_CONDITIONS, MAX_DEPTH
 from gateway.storage.key_store import Grants, KeyRequest
 from gateway.web.parameters import MAX_WHERE_BYTES
 from tests.fakes import FakeWorksheet, Formatted, Held

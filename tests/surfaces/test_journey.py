@@ -57,7 +57,7 @@ def chosen(name: str, state: str) -> str:
 
 
 JOURNEYS = {
-    "list": Ask(method="GET", target=listed(2800001), functions=222, files=38),
+    "list": Ask(method="GET", target=listed(2800001), functions=217, files=36),
     "another page": Ask(
         method="GET",
         target=listed(2800002) + "&skip=1",
@@ -66,9 +66,9 @@ JOURNEYS = {
         files=24,
     ),
     "the same again": Ask(
-        method="GET", target=listed(2800003), before=listed(2800003), functions=32, files=14
+        method="GET", target=listed(2800003), before=listed(2800003), functions=32, files=13
     ),
-    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=147, files=28),
+    "row": Ask(method="GET", target="Cities/2?keys=population,state,name", functions=144, files=28),
     "cached row": Ask(
         method="GET",
         target="Cities/2?keys=country,population,name",
@@ -81,18 +81,18 @@ JOURNEYS = {
         method="POST", target="Cities", before=listed(2800005), body=BODY, functions=199, files=40
     ),
     "create with a key": Ask(
-        method="POST", target="Cities", headers=[KEYED], body=BODY, functions=235, files=41
+        method="POST", target="Cities", headers=[KEYED], body=BODY, functions=231, files=41
     ),
-    "update": Ask(method="PATCH", target="Cities/2", body=BODY, functions=219, files=40),
+    "update": Ask(method="PATCH", target="Cities/2", body=BODY, functions=216, files=40),
     "upsert": Ask(
-        method="POST", target="Cities?on_conflict=name", body=BODY, functions=308, files=50
+        method="POST", target="Cities?on_conflict=name", body=BODY, functions=304, files=48
     ),
     "update by filter": Ask(
-        method="PATCH", target=chosen("Chicago", "Illinois"), body=BODY, functions=340, files=53
+        method="PATCH", target=chosen("Chicago", "Illinois"), body=BODY, functions=336, files=51
     ),
-    "delete": Ask(method="DELETE", target="Cities/2", functions=192, files=38),
+    "delete": Ask(method="DELETE", target="Cities/2", functions=190, files=38),
     "delete by filter": Ask(
-        method="DELETE", target=chosen("New York", "New York"), functions=318, files=51
+        method="DELETE", target=chosen("New York", "New York"), functions=315, files=49
     ),
 }
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from gateway.query.where import MAX_CONDITIONS, MAX_DEPTH
+from gateway.query.query import MAX_CONDITIONS, MAX_DEPTH
 from gateway.web.parameters import MAX_WHERE_BYTES
 from tests.surfaces.stage import FIELDS, Surface
 

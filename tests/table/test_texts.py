@@ -4,8 +4,9 @@ from unicodedata import normalize
 
 import pytest
 
+from gateway.table.cells import MOST_MARKS, composed
+from gateway.table.index import ComposedTexts, as_texts, composed_texts
 from gateway.table.steps import finish
-from gateway.table.texts import MOST_MARKS, ComposedTexts, as_texts, composed, composed_texts
 
 GROSSE = "Gro\u0308\u00dfe"
 MARKS = "\u0301\u0316"

@@ -6,8 +6,8 @@ import pytest
 
 from gateway.errors import InvalidQuery, UnknownField
 from gateway.query.evaluate import columns_of
-from gateway.query.query import Query, SortTerm, comparisons
-from gateway.query.where import parse_where
+from gateway.query.operators import comparisons
+from gateway.query.query import Query, SortTerm, parse_where
 from gateway.table.header import (
     ALL_COLUMNS,
     ColumnGrant,

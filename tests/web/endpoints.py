@@ -11,13 +11,13 @@ from starlette.testclient import TestClient
 from gateway.access.caller import Caller
 from gateway.access.rates import KeyRates
 from gateway.errors import GatewayError
+from gateway.query.place import Cursors
 from gateway.settings.model import ApiSettings, ServerSettings
 from gateway.web.admission import Admission, AuthCache
 from gateway.web.frame import Frame, respond
 from gateway.web.parsing import Parsing
 from gateway.web.state import State
 from gateway.web.title_aliases import TitleAliases
-from gateway.worksheets.cursors import Cursors
 
 
 @dataclass(frozen=True)

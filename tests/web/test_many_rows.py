@@ -16,7 +16,7 @@ from gateway.errors import (
     TooManyAuthFailures,
     UnknownField,
 )
-from gateway.query.where import parse_where
+from gateway.query.query import parse_where
 from gateway.settings.model import PlanSettings
 from gateway.storage.key_store import Grants
 from gateway.table.record import MAX_PROBLEMS

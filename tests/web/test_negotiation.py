@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.web.negotiation import accepted_format, takes_gzip
+from gateway.web.head import accepted_format, takes_gzip
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import pytest
 
 from gateway.errors import InvalidQuery
 from gateway.query.evaluate import sort_terms
-from gateway.query.query import Comparison, Query, SortTerm, make_operand
+from gateway.query.operators import Comparison, make_operand
+from gateway.query.query import Query, SortTerm
 from gateway.table.header import Selection, parse_header
 from gateway.web.parameters import (
     LONGEST_KEPT_TEXT,

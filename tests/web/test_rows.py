@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 import pytest
 from starlette.testclient import TestClient
 
+from gateway.query.place import Seal
 from gateway.query.query import Query
 from gateway.settings.model import PlanSettings
 from gateway.storage.key_store import Grants
 from gateway.telemetry.events import RequestKind, tallies
 from gateway.worksheets.access import Target
 from gateway.worksheets.answers import Encoded, Encoder, Freshness, Paging, Served, with_digests
-from gateway.worksheets.cursors import Seal
 from tests.callers import make_caller
 from tests.web.endpoints import opened
 

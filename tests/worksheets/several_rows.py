@@ -3,7 +3,7 @@
 from gateway.errors import (
     UpstreamRefusal,
 )
-from gateway.query.query import Comparison, make_operands
+from gateway.query.operators import Comparison, make_operands
 from gateway.worksheets.writes import Results, Write
 from tests.worksheets.conftest import (
     CITIES,

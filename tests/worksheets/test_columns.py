@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gateway.errors import InvalidBody, InvalidQuery, NotGranted, PreconditionFailed
-from gateway.query.query import Query, SortTerm
-from gateway.query.where import parse_where
+from gateway.query.query import Query, SortTerm, parse_where
 from gateway.table.header import ColumnGrant, IfMatch, row_tag
 from gateway.table.record import Stored
 from gateway.worksheets.access import Access, Target, WorksheetId

@@ -6,8 +6,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from gateway.errors import SpreadsheetNotShared, UpstreamError
-from gateway.query.query import Query, SortTerm
-from gateway.query.where import parse_where
+from gateway.query.query import Query, SortTerm, parse_where
 from gateway.worksheets.access import Target, WorksheetId
 from tests.fakes import BOOK
 from tests.worksheets.conftest import TTL_OF_ROWS_SECONDS, Bench

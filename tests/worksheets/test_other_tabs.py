@@ -12,8 +12,7 @@ from gateway.errors import (
     UpstreamError,
     WriteOutcomeUnknown,
 )
-from gateway.query.query import Query
-from gateway.query.where import parse_where
+from gateway.query.query import Query, parse_where
 from gateway.worksheets.access import Target, WorksheetId
 from gateway.worksheets.writes import Write
 from tests.fakes import FakeWorksheet, Held

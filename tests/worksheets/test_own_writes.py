@@ -13,8 +13,7 @@ from gateway.errors import (
     WorksheetNotFound,
     WriteOutcomeUnknown,
 )
-from gateway.query.query import Query, SortTerm
-from gateway.query.where import parse_where
+from gateway.query.query import Query, SortTerm, parse_where
 from gateway.worksheets.access import Target, WorksheetId
 from tests.fakes import BOOK
 from tests.worksheets.conftest import KEPT, TTL_OF_ROWS_SECONDS, Bench, MakeBench

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from anyio import wait_all_tasks_blocked
 
 from gateway.query.evaluate import evaluate
-from gateway.query.query import Query, SortTerm
-from gateway.query.where import parse_where
+from gateway.query.query import Query, SortTerm, parse_where
 from gateway.settings.model import CacheSettings, WriteSettings
 from gateway.table.steps import finish
 from gateway.table.table import Table, make_table

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.errors import QuotaSpent
-from gateway.query.query import Query
-from gateway.query.where import parse_where
+from gateway.query.query import Query, parse_where
 from tests.worksheets.conftest import TTL_SECONDS, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
 

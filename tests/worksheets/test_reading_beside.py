@@ -2,8 +2,7 @@
 
 from anyio import wait_all_tasks_blocked
 
-from gateway.query.query import Query
-from gateway.query.where import parse_where
+from gateway.query.query import Query, parse_where
 from gateway.worksheets.access import Target, WorksheetId
 from gateway.worksheets.reading import SHORTEST_ACTIVITY_SECONDS
 from tests.fakes import BOOK

@@ -13,8 +13,7 @@ from gateway.errors import (
     UpstreamRefusal,
     WorksheetNotFound,
 )
-from gateway.query.query import Query
-from gateway.query.where import parse_where
+from gateway.query.query import Query, parse_where
 from gateway.worksheets.access import Target, WorksheetId
 from tests.worksheets.conftest import WORKSHEET, Bench
 from tests.worksheets.scripted_sheets import Cost

@@ -6,8 +6,7 @@ from random import Random
 
 import pytest
 
-from gateway.query.query import Query, SortTerm
-from gateway.query.where import parse_where
+from gateway.query.query import Query, SortTerm, parse_where
 from gateway.table.header import parse_header
 from gateway.table.steps import finish
 from gateway.table.table import RowPatch, make_table

@@ -5,8 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 import pytest
 
 from gateway.errors import NoHeaderRow
-from gateway.query.query import Query, SortTerm
-from gateway.query.where import parse_where
+from gateway.query.query import Query, SortTerm, parse_where
 from tests.worksheets.conftest import TTL_SECONDS, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
 

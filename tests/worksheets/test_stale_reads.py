@@ -15,8 +15,7 @@ from gateway.errors import (
     WorksheetNotFound,
     WriteOutcomeUnknown,
 )
-from gateway.query.query import Query
-from gateway.query.where import parse_where
+from gateway.query.query import Query, parse_where
 from gateway.worksheets.access import Target, WorksheetId
 from gateway.worksheets.reading import BUDGET_SHARE, HOLD_SECONDS, NO_CACHE_SECONDS
 from tests.fakes import BOOK

@@ -16,8 +16,8 @@ from gateway.errors import (
     UpstreamTimeout,
     WriteOutcomeUnknown,
 )
+from gateway.query.place import Cursors
 from gateway.query.query import Query
-from gateway.worksheets.cursors import Cursors
 from gateway.worksheets.reading import HOLD_SECONDS, PATIENCE_SECONDS
 from tests.worksheets.conftest import (
     KEPT,
@@ -242,7 +242,7 @@ async def test_a_page_of_rows_alike_is_answered_if_all_rows_are_too_large(
     """If all rows are too large, a cursor still works while the rows around it differ."""
     lines = [["name", "n"], *([f"c{row // 2}", "x"] for row in range(2, 40))]
     bench = make_bench(lines, cache={**KEPT, "window_above_cells": 5})
-    seal = Cursors(bytes(32)).seal(TARGET, b"")
+    seal = Cursors(bytes(32)).seal("key", b"")
     encoder = PlainEncoder()
     cursor, given = "", []
     for number in range(1, 10):

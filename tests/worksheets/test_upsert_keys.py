@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.errors import DuplicateKey, InvalidBody
-from gateway.query.query import Query
-from gateway.query.where import parse_where
+from gateway.query.query import Query, parse_where
 from gateway.table.record import key_form
 from gateway.table.records import BLANK_ONLY
 from gateway.table.steps import Work, finish

@@ -19,7 +19,7 @@ from gateway.google.cells import encoded_changes
 from gateway.google.rendering import KnownColumns, Limits
 from gateway.google.sheets import Batch, Fence
 from gateway.google.wire import Answer
-from gateway.query.query import Comparison, Operand, make_operand, make_operands
+from gateway.query.operators import Comparison, Operand, make_operand, make_operands
 from gateway.table.column_types import CellForm, NumberFormat, SeenCell, SheetForms
 from gateway.table.header import Header, parse_header
 from gateway.table.record import Stored

@@ -58,7 +58,7 @@ async def test_those_that_wait_go_together(desk: Desk, writer: Writer) -> None:
 
 async def test_those_of_one_instant_go_together(desk: Desk, writer: Writer) -> None:
     """Writes of one instant form a group; other writes go before them at once."""
-    instant = asyncio.get_running_loop().time() + 0.01
+    instant = asyncio.get_running_loop().time() + 0.2
     tasks = [start(writer, n, not_before=instant) for n in range(1, 4)]
     tasks.append(start(writer, 0))
     await asyncio.gather(*tasks)

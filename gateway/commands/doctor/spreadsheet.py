@@ -28,7 +28,7 @@ from gateway.google.sheets import (
 )
 from gateway.settings.model import WorksheetSettings
 from gateway.table import a1
-from gateway.table.texts import composed
+from gateway.table.cells import composed
 from gateway.worksheets.access import Layouts
 
 NEARLY_FULL = 0.8 * MAX_METADATA_CHARACTERS

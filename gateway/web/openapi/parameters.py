@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from functools import partial
 
 from gateway.access.rates import FRESH_PRICE
+from gateway.query.place import LONGEST_CURSOR
 from gateway.query.query import DEFAULT_LIMIT
 from gateway.table.header import ROW_INDEX
 from gateway.telemetry.events import RequestKind
 from gateway.web.exports import RAW
+from gateway.web.head import FORMATS
 from gateway.web.idempotency import IDEMPOTENCY_KEY
-from gateway.web.negotiation import FORMATS
 from gateway.web.openapi.reach import Place, Reach
 from gateway.web.openapi.schemas import COUNT, TEXT, Node, Nodes, ref
 from gateway.web.operations import OPERATIONS
@@ -30,7 +31,6 @@ from gateway.web.signature import (
     VALUES,
     WHERE,
 )
-from gateway.worksheets.cursors import LONGEST
 
 SPREADSHEET_ID = "X-Spreadsheet-Id"
 _SPREADSHEET = "Spreadsheet"
@@ -73,7 +73,7 @@ _FIXED: Nodes = {
             "Empty for the first page, then the `cursor` of the previous answer. No row is "
             "repeated or missed, even if rows are inserted, deleted or moved. A cursor is valid "
             "only with the same key, worksheet, `where` and `order`.",
-            {"type": "string", "maxLength": LONGEST},
+            {"type": "string", "maxLength": LONGEST_CURSOR},
         ),
         "allowEmptyValue": True,
     },

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import get_args
 
 from gateway.query.operators import ALIASES, OPERATORS
-from gateway.query.where import COMBINATORS, MAX_CONDITIONS, MAX_DEPTH, NOT
+from gateway.query.query import COMBINATORS, MAX_CONDITIONS, MAX_DEPTH, NOT
 from gateway.storage.key_store import RIGHTS
 from gateway.table.column_types import TypeName
 from gateway.table.header import ROW_INDEX

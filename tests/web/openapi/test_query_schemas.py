@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gateway.errors import InvalidQuery
 from gateway.query.operators import ALIASES, OPERATORS
-from gateway.query.where import LIST_OPERATORS, NOT, parse_where
+from gateway.query.query import LIST_OPERATORS, NOT, parse_where
 from gateway.settings.model import PlanSettings
 from gateway.web.parameters import Asking, parse_query
 from gateway.web.signature import FORMAT, FORMULAS, READ_PARAMETERS

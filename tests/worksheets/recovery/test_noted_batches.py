@@ -18,7 +18,7 @@ from gateway.errors import (
     WriteOutcomeUnknown,
 )
 from gateway.google.sheets import Batch
-from gateway.query.where import parse_where
+from gateway.query.query import parse_where
 from gateway.settings.model import WriteSettings
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger

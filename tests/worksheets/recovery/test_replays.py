@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from gateway.errors import QueueFull, RowNumberUnknown, UpstreamAuth, WriteOutcomeUnknown
-from gateway.query.where import parse_where
+from gateway.query.query import parse_where
 from gateway.settings.model import WriteSettings
 from gateway.storage.write_ledger import SqlLedger
 from gateway.worksheets.idempotency import Settled

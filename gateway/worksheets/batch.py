@@ -161,13 +161,16 @@ def of_one_target(
     """Choose writes whose new rows all go into the native table, or all below the last row.
 
     Returns these writes, and the table or `NO_TABLE`. New rows go into the table if it has all of
-    their columns. If new rows go into the table, no chosen write changes a row below the table,
-    because the growing table moves these rows.
+    their columns. If new rows go into the table, no chosen write changes a row below the table, and
+    no chosen write with new rows finds one, because the growing table moves these rows.
     """
     taken: list[Planned] = []
     targets, is_low = set[bool](), False
     for each in writes:
-        has_low = any(change.row > table.last_row for change in each.changes)
+        found = [slot for slot in each.slots if not isinstance(slot, int)]
+        has_low = any(
+            slot.row > table.last_row for slot in (found if each.created else each.changes)
+        )
         own = set[bool]()
         if each.created:
             own = {table.takes(each.created.columns) and not has_low}

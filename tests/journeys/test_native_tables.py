@@ -232,6 +232,16 @@ CASES: Mapping[str, Case] = {
         sent=[{"item": "rod", "n": 8}, {"item": "nut", "n": 3}],
         after=[*STOCK, [], ["rod", "8"], ["nut", "3"]], rows=[5, 6], ends=3,
     ),
+    "upsert of an unchanged row below the table": Case(
+        before=[*STOCK, [], ["rod", "5"]], place=(0, 0, 3, 2), query="?on_conflict=item",
+        sent=[{"item": "rod", "n": 5}, {"item": "nut", "n": 3}],
+        after=[*STOCK, [], ["rod", "5"], ["nut", "3"]], rows=[5, 6], ends=3,
+    ),
+    "upsert of the unchanged totals row": Case(
+        before=[*STOCK, ["Total", "9"]], place=(0, 0, 4, 2), totals=True, query="?on_conflict=item",
+        sent=[{"item": "Total", "n": 9}, {"item": "nut", "n": 3}],
+        after=[*STOCK, ["Total", "9"], ["nut", "3"]], rows=[4, 5], ends=3,
+    ),
 }  # fmt: skip
 
 

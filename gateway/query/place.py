@@ -396,7 +396,7 @@ def find_gap(
     at, count = bisect_left(places, old), len(places)
     known: dict[int, bytes] = {}
     known_rows = {*place.context, *place.following}
-    radius = _FIRST_RADIUS
+    radius, was_wide = _FIRST_RADIUS, False
     while True:
         low, high = max(0, at - radius), min(count, at + radius)
         rows = yield from sifted(places[low:high], others)
@@ -410,12 +410,14 @@ def find_gap(
         exact = _exact(digests, place, is_from_start=is_from_start, is_to_end=is_to_end)
         gap: int | None = None
         here = bisect_left(rows, old) + 1
+        # A filter can leave few of the places, so the rows are counted, not the places.
+        is_wide = (low == 0 or here > NEAR) and (high == count or len(rows) - here >= NEAR - 1)
         around = rows[max(0, here - len(place.context)) : here + len(place.following)]
         yield NEAR * len(around)
         is_sure = place.cells or not place.next or not seen.stand_twice(around)
         if here in exact and rows[here - 1] == old and is_sure:
             gap = here
-        elif not place.cells and (radius >= NEAR or (low == 0 and high == count)):
+        elif not place.cells and is_wide:
             if len(exact) > 1:
                 return None
             if exact:
@@ -424,8 +426,9 @@ def find_gap(
                 return Gap(places[-1] if places else 0)
             else:
                 gap = _tolerant(digests, place, is_from_start=is_from_start, is_to_end=is_to_end)
-            if gap is None and radius == NEAR and not known_rows.isdisjoint(digests):
+            if gap is None and not (was_wide or known_rows.isdisjoint(digests)):
                 return None  # rows of the cursor are still here, so a match elsewhere is a copy
+            was_wide = True
         if gap is not None:
             return Gap(rows[gap - 1] if gap else 0, rows[max(0, gap - CONTEXT) : gap])
         if low == 0 and high == count:

@@ -85,6 +85,37 @@ def test_paging_without_edits_gives_every_row_once(
     assert found == [*evaluate(table, query).rows]
 
 
+@pytest.mark.parametrize("order", [(), ("tie",), ("-tie",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"n": {"$lt": 26}},
+        {"n": {"$lt": 26}, "tie": {"$gte": 1}},
+        {"n": {"$in": [*range(0, 400, 30)]}},
+        {"$or": [{"n": {"$lt": 9}}, {"name": {"$text": "39"}}]},
+    ],
+    ids=["range", "two ranges", "few values", "any of two"],
+)
+def test_a_filter_that_matches_few_rows(where: dict[str, Any], order: tuple[str, ...]) -> None:
+    """In a long table, a cursor is found although most rows around its row do not match."""
+    numbers = [number * 7919 % 400 for number in range(400)]
+    table = make_sheet(
+        {
+            "name": [text_cell(f"row {number}") for number in range(400)],
+            "n": [SheetCell(str(number), number) for number in numbers],
+            "tie": [SheetCell(str(number % 3), number % 3) for number in numbers],
+        }
+    )
+    query = Query(where=parse_where(where), order=ordered(*order), limit=3)
+    found, place = next_page(table, query, None)
+    while place is not None:
+        page, place = next_page(table, query, place)
+        found += page
+
+    assert found == [*evaluate(table, replace(query, limit=400)).rows]
+    assert len(found) > 3 * query.limit
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.integers(0, 3) | st.just(""), min_size=1, max_size=40),

@@ -187,10 +187,11 @@ class ColumnField(msgspec.Struct, frozen=True):
         """Rows whose cell has the operand's class and sorts after or before the operand.
 
         `is_above` means after. `has_equal` adds the rows that are equal. If cells of another class
-        display the operand's text, such as the number 5 for `$5.00`, the operand has the class and
-        the position of the lowest of these cells. Otherwise it has the position of its value. If no
-        cell has this value, but cells of the operand's class display its text, it has the position
-        of the lowest of these cells.
+        display a text, such as the number 5 for `$5.00`, the operand has the class and the position
+        of the lowest of these cells. So has a number, date or clock if the column has no cell of
+        its class. Otherwise the operand has the position of its value. If no cell has this value,
+        but cells of the operand's class display its text, it has the position of the lowest of
+        these cells.
         """
         if operand.kind == EMPTY:
             return any_of((), self.rows)
@@ -204,14 +205,15 @@ class ColumnField(msgspec.Struct, frozen=True):
             number = displays.find(operand.text)
             if number is not None:
                 stand = displays.stands[number]
-                if segment is None or not segment.first <= stand < segment.end:
-                    segment, at, members = order.segment_of(stand), stand, []
-                elif not members:
+                is_own = segment is not None and segment.first <= stand < segment.end
+                if not is_own and (segment is None or operand.kind == TEXT):
+                    segment, at, members, is_own = order.segment_of(stand), stand, [], True
+                elif is_own and not members:
                     at = stand
-                if displays.are_whole[number]:
-                    members = sorted({*members, stand})
-                else:
+                if not displays.are_whole[number]:
                     shown = groups_of(displays.run.ranked, {number})
+                elif is_own:
+                    members = sorted({*members, stand})
         if segment is None:
             return any_of((), self.rows)
         span = range(at, segment.end) if is_above else range(segment.first, at)

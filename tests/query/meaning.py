@@ -250,13 +250,13 @@ def stand(operand: Operand, cells: Sequence[Cell]) -> tuple[str, tuple[Any, ...]
     displaying = [cell for cell in cells if cell.is_of_the_sheet and cell.text == operand]
     others = [(CLASSES.index(cell.of_class), place(cell)) for cell in displaying]
     others = [each for each in others if CLASSES[each[0]] != own]
-    if others:
+    if others and (own == "text" or all(cell.of_class != own for cell in cells)):
         lowest = min(others)
         return CLASSES[lowest[0]], lowest[1]
     is_held = any(
         cell.key == key and equal(cell, operand) for cell in cells if cell.of_class == own
     )
-    if displaying and not is_held:
+    if displaying and not others and not is_held:
         return own, min(map(place, displaying))
     return own, (key, "" if own == "error" else operand)
 

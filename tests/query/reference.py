@@ -160,11 +160,11 @@ def stands_at(value: Any, column: Sequence[SheetCell]) -> tuple[str, tuple[Any, 
     own, key = value_of_text(value)
     shown = [each for each in column if is_of_the_sheet(each) and each.text == value]
     others = [sort_key(each) for each in shown if kind(each) != own]
-    if others:
+    if others and (own == "text" or all(kind(each) != own for each in column)):
         number, place = min(others)
         return CLASSES[number], place
     held = [each for each in column if kind(each) == own and equal(each, value)]
-    if shown and not any(value_of(each) == (own, key) for each in held):
+    if shown and not others and not any(value_of(each) == (own, key) for each in held):
         return own, min(sort_key(each) for each in shown)[1]
     return own, (key, value if own != "error" else "")
 

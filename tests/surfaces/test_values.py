@@ -408,6 +408,13 @@ RANGES: Mapping[str, tuple[Cells, str, Sequence[int]]] = {
     "lowest cell with a rounded display": ([9.97, Formatted(9.96, "10.0"), 9.9], "10.0", [2, 3]),
     "text of another class": ([Formatted(5, "$5.00"), 7, "$4.00", "$6.00"], "$5.00", [2, 3]),
     "text that no cell displays": ([Formatted(5, "$5.00"), 7, "$4.00", "$6.00"], "$4.50", [5]),
+    "clock that a date displays, too": (
+        [Formatted(0.4375, "10:30"), Formatted(0.5, "12:00"), Formatted(DAY + 0.4375, "10:30")],
+        "10:30", [2, 3],
+    ),
+    "clock that only a date displays": (
+        [Formatted(DAY + 0.4375, "10:30"), Formatted(DAY, "00:00")], "10:30", [2],
+    ),
     "below a millisecond": (
         [Formatted(DAY - 0.4 * MILLISECOND, "2026-01-01"), Formatted(DAY - 2, "2025-12-30")],
         "2026-01-01", [2],

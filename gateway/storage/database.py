@@ -27,7 +27,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from gateway.settings.database import Database, PostgresUrl
 from gateway.settings.model import ConfigError
-from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others, open_private, own_target
+from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others, own_target
 
 BUSY_TIMEOUT_MS = 5000
 """Maximum milliseconds that SQLite waits for a lock of another program."""
@@ -310,11 +310,23 @@ def _open_problem(database: Database, error: OSError | SQLAlchemyError) -> str:
 
 
 def _create_private(database: Path) -> None:
+    """Create the file for its owner only, or check that the file can be used. Raises OSError.
+
+    An existing file is not opened. To close any descriptor of a file drops all POSIX locks of the
+    process on it, also those of SQLite (https://sqlite.org/howtocorrupt.html, 2.2), and the next
+    command would delete the WAL that a running gateway uses.
+    """
     # SQLite creates its other files with this file's mode, and follows no links to them. An
     # unusable file must fail here: if connecting failed, aiosqlite's thread could outlive the loop.
-    descriptor = open_private(own_target(database))
+    target = own_target(database)
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is not a file")
-    finally:
-        os.close(descriptor)
+        os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        mode = target.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise OSError(errno.EISDIR, os.strerror(errno.EISDIR)) from None
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is not a file") from None
+        if not os.access(target, os.R_OK | os.W_OK):
+            reason = errno.EROFS if os.statvfs(target).f_flag & os.ST_RDONLY else errno.EACCES
+            raise OSError(reason, os.strerror(reason)) from None

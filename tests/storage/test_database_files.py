@@ -3,6 +3,8 @@
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -55,6 +57,15 @@ async def test_the_files_of_a_store_are_private(file: Path) -> None:
         modes = [stat.S_IMODE(path.stat().st_mode) for path in file.parent.iterdir()]
 
     assert modes == [0o600] * 3
+
+
+READ_ALL = """
+import sqlite3
+import sys
+connection = sqlite3.connect(sys.argv[1])
+assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() > (0,)
+connection.close()
+"""
 
 
 def names_in(directory: Path) -> list[str]:
@@ -129,6 +140,24 @@ async def test_links_in_place_of_side_files_are_not_followed(
         async with KeyStore.open(file) as store:
             await store.list()
     assert (tmp_path / "precious").read_text() == "content"
+
+
+async def test_a_second_opening_keeps_the_locks_of_the_first(file: Path) -> None:
+    """A store that is opened again keeps its WAL while another process opens and closes the file.
+
+    A process deletes the WAL if it finds no lock of another process on the file.
+    """
+    async with KeyStore.open(file) as store:
+        await store.add(RECORD, b"1")
+        async with KeyStore.open(file) as second:
+            await second.list()
+        command = [sys.executable, "-c", READ_ALL, str(file)]
+        subprocess.run(command, check=True)  # noqa: ASYNC221, S603 - our own program
+        is_kept = f"{file.name}-wal" in names_in(file.parent)
+        found = await active(store)
+
+    assert is_kept
+    assert found == {b"1": RECORD}
 
 
 async def test_a_named_pipe_is_not_a_store(file: Path) -> None:

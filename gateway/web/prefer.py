@@ -70,6 +70,8 @@ def check_preferences(head: Head, operation: Signature) -> None:
     found = preferences(head)
     if "rollback" in found.get("tx", ()):
         raise InvalidRequest("The gateway cannot roll back writes. Remove tx=rollback from Prefer.")
+    if "dry-run" in found:
+        raise InvalidRequest("The gateway has no dry run. Remove dry-run from Prefer.")
     for name in _NAMES.values():
         if name in found and name not in operation.preferences:
             raise InvalidRequest(

@@ -8,6 +8,7 @@ Rules
 - Names of fields are errors too, which needs the header: `judge` returns the fields that a name can
   mean. Operators of other services are cut off (`population_gte`, `state[eq]`). After a comparison
   sign, a value needs no `=` (`population>5`).
+- A write refuses a request for a dry run, which it would carry out.
 - Cache busters, such as `_=1700000000`, are ignored, even if a field has the name. All other words
   and names without a value are ignored too.
 """
@@ -84,6 +85,13 @@ WORDS: Final[Mapping[str, str]] = {
 """Advice for parameters of SheetDB, Stein, sheet.best, PostgREST, json-server, Airtable, OData,
 Google, Strapi, Stripe and Firebase, by the letters of the parameter in lower case."""
 
+DRY_RUNS: Final[Mapping[str, str]] = dict.fromkeys(
+    ("dryrun", "validateonly", "preview", "simulate", "whatif"),
+    "the gateway has no dry run, and wrote nothing. A list with the same where shows the rows, and "
+    "max-affected limits how many rows a write can change.",
+)
+"""Advice for parameters that ask a write to change nothing, by their letters in lower case."""
+
 _SPELLED = re.compile(r"(?P<escaped>amp;)?(?P<name>[^\[=]+)(?:\[[^\]=]*\]?)?")
 """A name and its brackets at the beginning of a text."""
 
@@ -147,7 +155,8 @@ def judge(name: str, operation: Signature, *, has_value: bool) -> tuple[str, tup
         return f"Unknown parameter {mistake}", ()
     if not is_filled or operation.ignores_unknown_parameters:
         return _IGNORED
-    if advice := WORDS.get(letters(base)):
+    advice = WORDS.get(letters(base)) or (operation.is_write and DRY_RUNS.get(letters(base)))
+    if advice:
         return f"Unknown parameter {quoted(base)}: {advice}", ()
     found = _OPERATOR.match(written)
     names = (name, base) if found is None else (name, base, found["field"])

@@ -268,6 +268,7 @@ HEADERS: Mapping[str, tuple[str, str]] = {
     "max-affected": ("Prefer", "max-affected=0"),
     "resolution": ("Prefer", "resolution=ignore-duplicates"),
     "rollback": ("Prefer", "return=minimal, tx=rollback"),
+    "dry run": ("Prefer", "dry-run"),
     "misspelt": ("Prefer", "max_affected=0"),
     "unreadable": ("Prefer", "max-affected=0 9"),
     "another": ("Prefer", "return=minimal"),
@@ -295,7 +296,8 @@ REFUSED: Mapping[str, Mapping[RequestKind, tuple[int, int]]] = {
     },
     "resolution": {kind: (400, 4000) for kind in KINDS_OF_WRITES if kind != "upsert"},
     **dict.fromkeys(
-        ("rollback", "misspelt", "unreadable"), dict.fromkeys(KINDS_OF_WRITES, (400, 4000))
+        ("rollback", "dry run", "misspelt", "unreadable"),
+        dict.fromkeys(KINDS_OF_WRITES, (400, 4000)),
     ),
     "method": {
         kind: (400, 4000) for kind, each in OPERATIONS.items() if "DELETE" not in each.methods

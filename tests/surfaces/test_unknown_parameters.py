@@ -225,6 +225,22 @@ def test_no_write_ignores_a_word_of_another_service(
     assert code == (400, 4002)
 
 
+DRY = ("dry_run=true", "dryRun=1", "dry-run=true", "validateOnly=true", "preview=1", "what_if=1")
+
+
+@pytest.mark.parametrize("word", DRY)
+@pytest.mark.parametrize("write", WRITES)
+def test_no_write_ignores_a_request_for_a_dry_run(surface: Surface, write: str, word: str) -> None:
+    """A write that should change nothing is rejected. A read ignores the word."""
+    method, target, body = WRITES[write]
+
+    code, answer = surface.refused(method, f"{target}{word}", reads=3, key="staff", body=body)
+
+    assert code == (400, 4002)
+    assert "no dry run" in answer.json()["message"]
+    assert surface.send("GET", f"Cities?{word}", key="staff").status_code == 200
+
+
 SIGNS = st.sampled_from(["", "_", "-", "__", "$"])
 CASES: st.SearchStrategy[Callable[[str], str]] = st.sampled_from([str.lower, str.upper, str.title])
 ENDS = st.sampled_from(["=1", "[]=1", "%5B0%5D=1", "%3D1", "[a][b]=1"])

@@ -347,7 +347,7 @@ def listed_rows(request: Request, target: Target, asked: Asked, served: Served) 
             link = b'%bcursor=%b>; rel="next"' % (start, seal.of(paging.place).encode("ascii"))
         elif paging.has_next and not parameters.query.wants_place and limit:
             link = b'%bskip=%d>; rel="next"' % (start, skip + limit)
-        if skip:
+        if skip and limit:
             pages = (start, start, max(0, skip - limit))
             before = b'%bskip=0>; rel="first", %bskip=%d>; rel="prev"' % pages
             link = b"%b, %b" % (link, before) if link else before

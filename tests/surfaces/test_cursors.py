@@ -331,6 +331,7 @@ LINKS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "prev": {"limit": "5", "skip": "0"},
     },
     "limit=0&skip=0": {},
+    "limit=0&skip=3": {},
 }
 
 

@@ -616,3 +616,18 @@ def test_a_row_goes_above_filled_down_rows_of_a_large_table(start: OpenGateway) 
 
     assert calls == [([top + 1], (4, 1)), ([top + 2], (1, 1))]
     assert api.emulator.texts("S")[-1] == ["Total", "9"]
+
+
+@pytest.mark.parametrize("header_ttl", [0, 600])
+def test_a_create_after_all_rows_of_a_table_were_deleted(
+    start: OpenGateway, header_ttl: int
+) -> None:
+    """If a table has nothing but a header and the mark of a totals row, the header stays."""
+    api = start({"cache.header_ttl_seconds": header_ttl})
+    edit(api, put([*STOCK, ["Total", "3"]]), table(area(0, 0, 4, 2), totals=True))
+    rows = {"sheetId": 0, "dimension": "ROWS", "startIndex": 1, "endIndex": 4}
+    edit(api, {"deleteDimension": {"range": rows}})
+    answer = api.post("S", json={"item": "nut", "n": 3})
+
+    assert (answer.status_code, rows_of(answer)) == (201, [2])
+    assert api.emulator.texts("S") == [STOCK[0], ["nut", "3"]]

@@ -65,6 +65,8 @@ _LOOK_UP_STEPS = 40
 _PATIENCE = 3
 """Maximum steps of work to filter rows in sort order, as a multiple of the expected steps."""
 _FIRST_BLOCK = 64
+_SOUGHT = 32
+"""Expected number of rows around a cursor's row that the search for its position compares."""
 _MOST_SEEN = 64
 """Maximum number of `Seen` objects that a table caches, one for each set of readable columns."""
 
@@ -368,7 +370,8 @@ def _behind(
         equal.append(groups_of(ranked, group))
     before: Sequence[int] = ()
     if is_equal:
-        gap = yield from find_gap(place, seen, *_ascending(all_of([*parts, *equal], rows), rows))
+        both = yield from _ascending(all_of([*parts, *equal], rows), rows)
+        gap = yield from find_gap(place, seen, *both)
         if gap is None:
             raise CursorLost()
         below = groups_of(rows, range(min(gap.last, rows.groups), rows.groups))
@@ -393,16 +396,29 @@ def _behind(
     return replaced(page, places=found, total=total, before=before)
 
 
-def _ascending(row_set: RowSet, rows: Ranked) -> tuple[Sequence[int], Sequence[RowSet]]:
-    """Split a row set into positions in worksheet order, and sets that filter the positions."""
+def _ascending(row_set: RowSet, rows: Ranked) -> Work[tuple[Sequence[int], Sequence[RowSet]]]:
+    """Split a row set into positions in worksheet order, and sets that filter the positions.
+
+    Finds and sorts all rows of the set if this seems cheaper than to filter the positions until
+    `_SOUGHT` rows are found.
+    """
     parts = row_set.parts if type(row_set) is Intersection else (row_set,)
+    places, others = rows.places, parts
     for at, part in enumerate(parts):
         if isinstance(part, Groups) and isinstance(part.numbers, range):
             is_worksheet = isinstance(part.ranked.places, range)
             if is_worksheet or len(part.numbers) < 2:
                 low = part.ranked.starts[part.numbers.start] if part.numbers else 0
-                return part.ranked.places[low : low + part.most], parts[:at] + parts[at + 1 :]
-    return rows.places, parts
+                places = part.ranked.places[low : low + part.most]
+                others = parts[:at] + parts[at + 1 :]
+                break
+    most = parts[0].most
+    gathering = most * (1 + sum(part.weight for part in parts[1:]) + SORT_STEPS)
+    walking = _SOUGHT * len(places) * sum(part.weight for part in others) / max(1, most)
+    if gathering >= walking:
+        return places, others
+    found = yield from sifted((yield from parts[0].places()), parts[1:])
+    return (yield from ascending(found, rows.size)), ()
 
 
 def _matching(condition: Condition, table: Table, indexes: Mapping[str, ColumnIndex]) -> RowSet:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gateway.errors import CursorLost, InvalidQuery
-from gateway.query.evaluate import place_behind, plain_page
+from gateway.query.evaluate import Page, find_page, place_behind, plain_page
 from gateway.query.place import AHEAD, LONGEST_CURSOR, MOST_CHARACTERS, Cursors, Place
 from gateway.query.query import Query, SortTerm, parse_where
 from gateway.table.steps import Metered
@@ -114,6 +114,25 @@ def test_a_filter_that_matches_few_rows(where: dict[str, Any], order: tuple[str,
 
     assert found == [*evaluate(table, replace(query, limit=400)).rows]
     assert len(found) > 3 * query.limit
+
+
+def test_the_second_page_of_a_rare_match_is_cheap() -> None:
+    """A cursor is found among the rows that match, without a search through the other rows."""
+    count = 30_000
+    table = make_sheet(
+        {
+            "a": [SheetCell(str(number % 3001), number % 3001) for number in range(count)],
+            "b": [SheetCell(str(number % 89), number % 89) for number in range(count)],
+        }
+    )
+    query = Query(where=parse_where({"a": {"$lt": 5}, "b": {"$lt": 60}}), limit=5)
+    _, place = next_page(table, query, None)
+    next_page(table, query, place)  # builds the indexes
+    page = find_page(table, query, table.header.whole, place)
+    assert not isinstance(page, Page)
+    steps = sum(page)
+
+    assert 0 < steps < count // 10
 
 
 @settings(max_examples=200, deadline=None)

@@ -16,14 +16,13 @@ import re
 import secrets
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, time
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 
 from gateway.access.caller import Caller
-from gateway.admin.pages import AdminRequest, Page, Redirect, Reply, url
+from gateway.admin.pages import AdminRequest, Page, Redirect, Reply, moment, url
 from gateway.admin.snippets import object_in, snippets
 from gateway.errors import GatewayError, InvalidBody, PreconditionFailed, RouteNotFound
 from gateway.storage.key_store import KeyRecord
@@ -383,7 +382,7 @@ def changed_values(form: Mapping[str, str]) -> tuple[dict[str, object], dict[str
         if not key.startswith("f.") or f"o.{name}" not in form:
             continue
         kind, original = form.get(f"k.{name}", "text"), form[f"o.{name}"]
-        if _moment(kind, text) != _moment(kind, original):
+        if moment(kind, text) != moment(kind, original):
             # A number input accepts numbers that JSON does not, such as 007.
             plain = _ZEROS.sub(r"\1", text.strip()) if kind == "number" else text
             values[name], texts[name] = _typed(kind, plain), text
@@ -399,18 +398,4 @@ def _typed(kind: str, text: str) -> object:
         return json.loads(text.strip())
     if kind == "boolean" and text.upper() in ("TRUE", "FALSE"):
         return text.upper() == "TRUE"
-    return _moment(kind, text)
-
-
-def _moment(kind: str, text: str) -> str:
-    """Add seconds that browsers omit to a date-time or time. Returns other texts unchanged."""
-    try:
-        if kind == "date-time":
-            found: datetime | time = datetime.fromisoformat(text)
-        elif kind == "time":
-            found = time.fromisoformat(text)
-        else:
-            return text
-    except ValueError:
-        return text
-    return found.isoformat(timespec="milliseconds" if found.microsecond else "seconds")
+    return moment(kind, text)

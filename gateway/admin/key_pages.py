@@ -6,6 +6,8 @@ Rules
 - The form of a new key contains the ID of the key. So a form that is sent twice creates one key.
 - A form contains a list as text, with one name per line. If the user does not change the text, the
   list stays unchanged, even if a name contains a line break.
+- The form that changes a key sends two texts for each field: the text that the page was rendered
+  with, and the text when the user sent the form. Only fields whose texts differ are saved.
 """
 
 import asyncio
@@ -20,7 +22,7 @@ from sqlalchemy.exc import IntegrityError
 
 from gateway.access import issue
 from gateway.admin import keys
-from gateway.admin.pages import AdminRequest, Page, Redirect, url
+from gateway.admin.pages import AdminRequest, Page, Redirect, moment, url
 from gateway.admin.snippets import first_request
 from gateway.errors import GatewayError, InvalidBody, PreconditionFailed, Problem, RouteNotFound
 from gateway.storage.damaged_rows import DamagedRow
@@ -87,6 +89,7 @@ async def save_new_key(asked: AdminRequest) -> Page | Redirect:
     try:
         if await asked.store.find(key_id) is not None:
             return before
+        _check_choice(texts)
         record, secret, warnings = await keys.make_key(asked, _members(texts), key_id)
     except IntegrityError:
         return before
@@ -117,14 +120,17 @@ async def save_key(asked: AdminRequest) -> Page | Redirect:
                 "The form does not say when the old secret ends. Open the form again."
             )
         return await _made(asked, *await keys.give_secret(asked, float(form["overlap"])))
-    texts, shown = _typed(form), _members(_texts(issue.editable(record)))
+    texts, shown = _changed(form, record), _members(_texts(issue.editable(record)))
     try:
         given = {name: each for name, each in _members(texts).items() if each != shown[name]}
         if given and form.get("tag") != keys.tag_of(record):
             raise keys.other_state(asked, record)
+        _check_choice(texts)
         record, warnings = await keys.change_key(asked, record, given)
     except GatewayError as error:
-        return await _form(asked, record.id, texts, await keys.find_key(asked), error=error)
+        if not isinstance(error, InvalidBody):  # another edit changed or revoked the key
+            record = await keys.find_key(asked)
+        return await _form(asked, record.id, _changed(form, record), record, error=error)
     if warnings:
         return await _form(asked, record.id, _texts(issue.editable(record)), record, warnings)
     return Redirect(url(path, done="saved"))
@@ -156,6 +162,7 @@ async def _form(
         "id": key_id,
         "texts": texts,
         "present": {},
+        "originals": {},
         "errors": errors,
         "problem": error.message if error is not None and not errors else "",
         "is_conflict": is_conflict,
@@ -166,13 +173,15 @@ async def _form(
     }
     if record is not None:
         use = await asked.store.usage(["code"], now - _USE, record.id)
-        present = _texts(issue.editable(record)) if is_conflict else texts
+        originals = _texts(issue.editable(record))
+        present = originals if is_conflict else texts
         values |= {
             "key": _shown(record, now),
             "requests": sum(each["requests"] for each in use),
             "refused": sum(each["refused"] for each in use),
             "old_ends": record.old_secret_until(now),
             "overlaps": _OVERLAPS,
+            "originals": originals,
             "present": {name: text for name, text in present.items() if text != texts[name]},
             "warnings": dict.fromkeys([*issue.warnings_of(record, plans), *warnings]),
             "tag": keys.tag_of(record),
@@ -224,12 +233,30 @@ def _typed(form: Mapping[str, str]) -> dict[str, str]:
     return {name: form.get(name, "") for name in _NEW}
 
 
-def _members(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Convert texts of form fields to members of `issue.KeyFields`. Raises InvalidBody."""
-    lists = {name: sorted(filter(str.strip, texts[name].split("\n"))) or None for name in _LISTS}
-    if texts["any"] and lists["spreadsheets"]:
+def _changed(form: Mapping[str, str], record: KeyRecord) -> dict[str, str]:
+    """Return the texts of the key's fields, with the texts that the user changed in the form.
+
+    `form` has the text of a field by its name, and its text before the change as `o.NAME`. Browsers
+    omit seconds that are zero.
+    """
+    texts = _texts(issue.editable(record))
+    for name, text in _typed(form).items():
+        kind = "date-time" if name == "expiresAt" else "text"
+        if moment(kind, text) != moment(kind, form.get(f"o.{name}", texts[name])):
+            texts[name] = text
+    return texts
+
+
+def _check_choice(texts: Mapping[str, str]) -> None:
+    """Raise InvalidBody if the texts name spreadsheets and allow every spreadsheet."""
+    if texts["any"] and texts["spreadsheets"].strip():
         detail = "name spreadsheets or allow every spreadsheet, not both"
         raise InvalidBody(detail, problems=[Problem("#/spreadsheets", detail)])
+
+
+def _members(texts: Mapping[str, str]) -> dict[str, Any]:
+    """Convert texts of form fields to members of `issue.KeyFields`."""
+    lists = {name: sorted(filter(str.strip, texts[name].split("\n"))) or None for name in _LISTS}
     return {
         **lists,
         "spreadsheets": None if texts["any"] else lists["spreadsheets"] or [],

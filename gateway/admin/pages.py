@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
@@ -211,3 +211,17 @@ def instant(text: str, now: datetime) -> datetime:
             f"{quoted(text)} is not a time. Send a time such as 2026-02-01T10:30:00Z, or a "
             "duration before now, such as 24h."
         ) from error
+
+
+def moment(kind: str, text: str) -> str:
+    """Add seconds that browsers omit to a date-time or time. Returns other texts unchanged."""
+    try:
+        if kind == "date-time":
+            found: datetime | time = datetime.fromisoformat(text)
+        elif kind == "time":
+            found = time.fromisoformat(text)
+        else:
+            return text
+    except ValueError:
+        return text
+    return found.isoformat(timespec="milliseconds" if found.microsecond else "seconds")

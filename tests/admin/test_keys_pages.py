@@ -39,9 +39,10 @@ def make(console: Console, **texts: str) -> tuple[str, str]:
 
 
 def edit_form(console: Console, key_id: str, **texts: str) -> dict[str, str]:
+    """Return the filled form of a key. A text of "" clears a checkbox."""
     form = {**fields_in(console.page(f"/keys/{key_id}")), "action": "save"}
     form |= {"plan": "paid", **texts}
-    return {name: text for name, text in form.items() if text}
+    return {name: text for name, text in form.items() if text or name not in texts}
 
 
 def save(console: Console, key_id: str, form: dict[str, str]) -> Answer:
@@ -181,16 +182,61 @@ def test_a_conflicting_edit_keeps_the_input(console: Console) -> None:
     first, lost = save(console, key_id, theirs), save(console, key_id, mine)
     page = lost.content.decode()
     kept = fields_in(page)
-    second = {**{name: text for name, text in mine.items() if name != "tag"}, "tag": kept["tag"]}
-    won = save(console, key_id, second)
+    won = save(console, key_id, {**kept, "plan": "paid", "action": "save"})
+    last = fields_in(console.page(f"/keys/{key_id}"))
 
     assert (first.status_code, lost.status_code, won.status_code) == (303, 412, 303)
-    assert (kept["name"], kept["origins"], "may.create" in kept) == ("mine", "", False)
-    assert "Now: <b>theirs</b>" in page
-    assert "Now: <b>https://a.example</b>" in page
-    assert "Now: <b>yes</b>" in page
+    assert (kept["name"], "may.create" in kept) == ("mine", False)
+    assert re.findall("Now: <b>(.*?)</b>", page) == ["theirs", "yes"]
     assert status_of(console, secret, "POST") == 403
-    assert "mine" in console.page(f"/keys/{key_id}")
+    assert (last["name"], last["origins"]) == ("mine", "https://a.example")
+
+
+def test_a_conflict_marks_only_the_fields_that_the_user_changed(console: Console) -> None:
+    """A tab that changes only the columns keeps the name and the expiry of another tab's save.
+
+    Browsers send an unchanged expiry without its seconds.
+    """
+    key_id, _ = make(console, name="before", expiresAt="2030-01-01T10:00:00")
+    theirs = edit_form(console, key_id, name="renamed", expiresAt="2031-02-03T04:05:06")
+    mine = edit_form(console, key_id, columns="name", expiresAt="2030-01-01T10:00")
+    save(console, key_id, theirs)
+    lost = save(console, key_id, mine)
+    page = lost.content.decode()
+    kept = fields_in(page)
+    won = save(console, key_id, {**kept, "plan": "paid", "action": "save"})
+    last = fields_in(console.page(f"/keys/{key_id}"))
+    same = save(console, key_id, {**last, "plan": "paid", "action": "save"})
+    edits = console.call(console.surface.state["store"].edits, key_id)
+
+    assert (lost.status_code, won.status_code, same.status_code) == (412, 303, 303)
+    assert re.findall("Now: <b>(.*?)</b>", page) == ["empty"]
+    assert (kept["columns"], kept["name"]) == ("name", "renamed")
+    assert (last["columns"], last["name"]) == ("name", "renamed")
+    assert last["expiresAt"] == "2031-02-03T04:05:06"
+    assert [set(each.changes) for each in edits[-2:]] == [{"name", "expiresAt"}, {"columns"}]
+
+
+def test_an_unchanged_expiry_without_seconds_is_not_a_change(console: Console) -> None:
+    """After another tab's save, a save without changes does not conflict and changes nothing."""
+    key_id, _ = make(console, name="dated", expiresAt="2030-01-01T10:00:00")
+    mine = edit_form(console, key_id, expiresAt="2030-01-01T10:00")
+    save(console, key_id, edit_form(console, key_id, name="renamed"))
+
+    assert save(console, key_id, mine).status_code == 303
+    assert fields_in(console.page(f"/keys/{key_id}"))["name"] == "renamed"
+
+
+def test_a_refused_change_still_meets_a_conflict(console: Console) -> None:
+    """If another tab saves between a refused save and its correction, the correction gets 412."""
+    key_id, _ = make(console, name="before")
+    refused = save(console, key_id, edit_form(console, key_id, name="mine", origins="odd"))
+    kept = fields_in(refused.content.decode())
+    save(console, key_id, edit_form(console, key_id, name="theirs"))
+    corrected = save(console, key_id, {**kept, "origins": "", "plan": "paid", "action": "save"})
+
+    assert (refused.status_code, corrected.status_code) == (400, 412)
+    assert re.findall("Now: <b>(.*?)</b>", corrected.content.decode()) == ["theirs"]
 
 
 def test_a_change_that_is_sent_twice_is_not_a_conflict(console: Console) -> None:

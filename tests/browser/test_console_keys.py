@@ -109,6 +109,33 @@ def test_a_key_is_created_with_the_keyboard_only(page: Page) -> None:
     expect(page.get_by_role("status")).to_have_text("The key is revoked.")
 
 
+def test_a_second_tab_marks_only_its_own_changes(page: Page) -> None:
+    """If two tabs change different fields of a key, the conflict page of the second tab marks only
+    its own field, and its second save keeps the first tab's change.
+    """
+    page.goto("/keys/new")
+    field(page, "Name").fill("before")
+    field(page, "Spreadsheets").fill("demo")
+    field(page, "Expires").fill("2030-01-01T10:00")
+    click(page, "Make key")
+    page.get_by_role("link", name="Done").click()
+    other = page.context.new_page()
+    other.goto(page.url)
+    field(page, "Name").fill("renamed")
+    click(page, "Save")
+    expect(page.get_by_role("status")).to_contain_text("Saved")
+    field(other, "Columns").fill("name")
+    click(other, "Save")
+    expect(other.get_by_role("alert")).to_contain_text("nothing was saved")
+    expect(other.get_by_text("Now:")).to_have_text(["Now: empty"])
+    expect(field(other, "Columns")).to_have_value("name")
+    click(other, "Save")
+    expect(other.get_by_role("status")).to_contain_text("Saved")
+
+    expect(field(other, "Name")).to_have_value("renamed")
+    expect(field(other, "Columns")).to_have_value("name")
+
+
 def test_a_key_is_created_without_javascript(
     browser: Browser, cookies: Any, console_url: str
 ) -> None:

@@ -46,6 +46,7 @@ from gateway.admin.status import Checks, RunCheck, check_page, overview_page, st
 from gateway.admin.usage import usage, usage_page
 from gateway.settings.address import host_in, is_ip_address
 from gateway.settings.model import AdminSettings, ApiSettings, Settings
+from gateway.storage.admin_secrets import AdminSecret
 from gateway.storage.database import STORE_ERRORS, is_locked
 from gateway.table.quoting import printable, quoted
 from gateway.telemetry.events import KEPT_REQUESTS, tallies, upstream_failed
@@ -189,11 +190,16 @@ class _Console:
         file = _FILES.get(event.path)
         if file is not None and method == "GET":
             return Answer(200, file.headers, file.content)
+        admin: AdminSecret | None = None
         try:
             if method != "GET" and not _is_own_page(request, self.settings.admin):
                 raise errors.OriginNotAllowed(_OTHER_SITE)
             try:
-                return await self._run(request, method)
+                found = await self._authenticate(request, method)
+                if isinstance(found, Answer):
+                    return found
+                admin = found
+                return await self._run(request, method, admin)
             except STORE_ERRORS as error:
                 # A lock fails before the change; a lost connection can fail after it.
                 outcome: errors.Outcome = "not_applied" if is_locked(error) else "unknown"
@@ -204,10 +210,13 @@ class _Console:
                 request.state = {**request.state, "api": ApiSettings()}
                 answer = error_answer(request, error)
                 return replaced(answer, headers=[*answer.headers, *header_lines(_ISOLATED)])
-            return self._error_page(request, error)
+            return self._error_page(request, error, admin)
 
-    async def _run(self, request: Request, method: str) -> Answer:
-        """Authenticate a request, call its handler, and render the result. Raises GatewayError."""
+    async def _authenticate(self, request: Request, method: str) -> AdminSecret | Answer:
+        """Return the request's admin key or session, or the answer to a sign-in or a sign-out.
+
+        Raises Unauthorized, TooManyAuthFailures and InvalidBody.
+        """
         secrets, now = request.state["store"].admin_secrets, partial(datetime.now, UTC)
         admins = Admins(secrets, self.pepper, now, self.failures)
         where_from = partial(client_address, request.scope, self.settings.access.trusted_proxies)
@@ -235,6 +244,11 @@ class _Console:
             if session:
                 await admins.secrets.remove(admin.digest)
             return _redirect(_SIGN_IN, self._cookie(request, "", 0))
+        return admin
+
+    async def _run(self, request: Request, method: str, admin: AdminSecret) -> Answer:
+        """Call the handler of a request, and render its result. Raises GatewayError."""
+        path = request.event.path
         operation, key_id = _operation_at(method, path)
         query = parse_qsl(request.scope["query_string"].decode("latin-1"), True)
         form: Sequence[tuple[str, str]] = ()
@@ -295,7 +309,9 @@ class _Console:
         bearer = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
         return self._render("sign_in.html", status, values, {**lines, **bearer})
 
-    def _error_page(self, request: Request, error: errors.GatewayError) -> Answer:
+    def _error_page(
+        self, request: Request, error: errors.GatewayError, admin: AdminSecret | None
+    ) -> Answer:
         """Render an error page, or the sign-in form if the request has no valid credentials."""
         event = request.event
         event.code = error.code
@@ -315,7 +331,7 @@ class _Console:
             "status": error.status,
             "message": error.message,
             "nav": event.path,
-            "admin": event.admin or None,
+            "admin": admin.name if admin else None,
         }
         return self._render("error.html", error.status, values, lines)
 

@@ -244,12 +244,15 @@ def test_jinja_is_imported_for_the_console_only() -> None:
 
 @pytest.mark.parametrize("session", [None, ""], ids=["signed in", "signed out"])
 def test_an_error_page_has_the_navigation(console: Console, session: str | None) -> None:
-    """A 404 page has the navigation and the error's name; without a session the answer is 401."""
+    """A 404 page has the navigation, the error's name and the admin's name; without a session the
+    answer is 401.
+    """
     page = console.send("GET", "/nowhere", session=session)
     has_navigation = b'<nav aria-label="Console">' in page.content
 
     assert (page.status_code, has_navigation) == ((404, True) if session is None else (401, False))
     assert (b"<h1>Route not found <small>404</small></h1>" in page.content) == has_navigation
+    assert (b"<span>admin</span>" in page.content) == has_navigation
 
 
 @pytest.mark.parametrize(

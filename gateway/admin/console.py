@@ -326,8 +326,10 @@ class _Console:
             return self._sign_in_page(request, error.status, problem, lines)
         if error.allowed_methods:
             lines["Allow"] = ", ".join(error.allowed_methods)
+        # The path of a key exists, even if the key does not.
+        name = "NotFound" if isinstance(error, errors.RouteNotFound) else error.name
         values = {
-            "title": re.sub("(?<=[a-z])(?=[A-Z])", " ", error.name).capitalize(),
+            "title": re.sub("(?<=[a-z])(?=[A-Z])", " ", name).capitalize(),
             "status": error.status,
             "message": error.message,
             "nav": event.path,

@@ -27,6 +27,7 @@ from gateway.admin.snippets import object_in, snippets
 from gateway.errors import GatewayError, InvalidBody, PreconditionFailed, RouteNotFound
 from gateway.storage.key_store import KeyRecord
 from gateway.table.header import ROW_INDEX
+from gateway.table.quoting import quoted
 
 PAGE_ROWS = 50
 _VIEW = ("key", "spreadsheet", "sheet", "where", "order", "cursor")
@@ -122,8 +123,13 @@ async def _view(asked: AdminRequest) -> _View:
     record = next((each for each in keys if each.id == key_id or not key_id), None)
     if record is None and key_id:
         record = await asked.store.find(key_id)
-        if record is None or not record.is_active(asked.now()):
-            raise RouteNotFound("There is no active key with this ID.")
+        if record is None:
+            raise RouteNotFound("There is no key with this ID. Open Data again.")
+        if (state := record.state(asked.now())) != "active":
+            raise RouteNotFound(
+                f"The key {quoted(record.name)} is {state}, so it sees no rows. Open Data again, "
+                "and choose another key."
+            )
         keys.append(record)
     granted = record.grants.spreadsheets if record else None
     spreadsheet = asked.asked("spreadsheet") or min(granted or ("",))

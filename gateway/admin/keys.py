@@ -128,15 +128,18 @@ def _answer(
 async def find_key(asked: AdminRequest, *, is_open: bool = False) -> KeyRecord:
     """Find the key of the path. Raises RouteNotFound.
 
-    With `is_open`, a revoked key counts as not found.
+    With `is_open`, a revoked key is an error too.
     """
     found = await asked.store.find(asked.id)
-    if found is not None and not (is_open and found.revoked_at):
-        return found
-    state = " that is not revoked" if is_open else ""
-    raise errors.RouteNotFound(
-        f"There is no key with this ID{state}. Send the ID of a key, not its name."
-    )
+    if found is None:
+        raise errors.RouteNotFound(
+            "There is no key with this ID. Use the ID of a key, not its name."
+        )
+    if is_open and found.revoked_at:
+        raise errors.RouteNotFound(
+            "This key is revoked, so it cannot be changed. Create another key if you need one."
+        )
+    return found
 
 
 async def make_key(

@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from io import StringIO
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
@@ -177,7 +177,7 @@ deeper lists.
         ("order=nothing", 400, "nothing"),
         ("cursor=x", 400, "cursor"),
         ("sheet=Nowhere", 404, "can see no worksheet with this name"),
-        ("key=key_unknown", 404, "no active key"),
+        ("key=key_unknown", 404, "no key with this ID"),
         ("spreadsheet=%E6%97%A5", 400, "Invalid spreadsheet ID"),
         (f"where={'[' * 2000}", 400, TOO_DEEP),
         (f"where={'[' * 2000}&field=name&condition=$eq&value=x", 400, TOO_DEEP),
@@ -192,6 +192,25 @@ def test_errors_of_the_api_are_shown(console: Console, query: str, status: int, 
 
     assert answer.status_code == status
     assert words in unescape(answer.content.decode())
+
+
+@pytest.mark.parametrize("change", ["revoked_at", "expires_at"])
+def test_a_key_that_ended_meanwhile_is_named(console: Console, change: str) -> None:
+    """The Data page and the row form of a key that was revoked or expired get 404 with the key's
+    name and state.
+    """
+    store, now = console.surface.state["store"], datetime.now(UTC)
+    known = console.call(store.find, console.key_id("deleting"))
+    gone = replace(known, id=f"key_{change}", name="worn", **{change: now})
+    console.call(store.add, gone, change.encode())
+    state = "revoked" if change == "revoked_at" else "expired"
+    for path in ("/data", "/data/row"):
+        answer = console.send("GET", f"{path}?key={gone.id}&sheet=Cities&row=2")
+        page = unescape(answer.content.decode())
+
+        assert answer.status_code == 404
+        assert "<h1>Not found <small>404</small></h1>" in page
+        assert f'The key "worn" is {state}' in page
 
 
 def test_a_key_on_a_removed_plan_does_not_block_other_keys(console: Console) -> None:

@@ -308,6 +308,21 @@ def test_a_key_is_rotated_ended_and_revoked(console: Console) -> None:
     assert "revoked" in last
 
 
+def test_a_form_of_a_key_that_was_revoked_meanwhile_says_so(console: Console) -> None:
+    """Saving or rotating a key that another administrator revoked gets 404 with the reason."""
+    key_id, _ = make(console, name="worn")
+    form = edit_form(console, key_id, name="new name")
+    save(console, key_id, {"action": "revoke"})
+    for action in ("save", "rotate"):
+        answer = save(console, key_id, {**form, "action": action})
+        page = unescape(answer.content.decode())
+
+        assert answer.status_code == 404
+        assert "<h1>Not found <small>404</small></h1>" in page
+        assert "This key is revoked" in page
+        assert "its name" not in page
+
+
 def test_active_keys_come_first_with_their_rights_in_words(console: Console) -> None:
     """Active keys are listed before revoked keys, newest first, with rights in words and
     a link to each.

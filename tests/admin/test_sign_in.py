@@ -251,7 +251,7 @@ def test_an_error_page_has_the_navigation(console: Console, session: str | None)
     has_navigation = b'<nav aria-label="Console">' in page.content
 
     assert (page.status_code, has_navigation) == ((404, True) if session is None else (401, False))
-    assert (b"<h1>Route not found <small>404</small></h1>" in page.content) == has_navigation
+    assert (b"<h1>Not found <small>404</small></h1>" in page.content) == has_navigation
     assert (b"<span>admin</span>" in page.content) == has_navigation
 
 

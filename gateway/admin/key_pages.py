@@ -42,8 +42,8 @@ _DONE = {
     "saved": "Saved. All processes use the change within 5 seconds.",
     "made": "This form has already made this key and shown its secret. If you did not copy the "
     "secret, make another secret below.",
-    "rotated": "This form was sent before, so it made no other secret. If you did not copy the new "
-    "secret, end the old secret when no program uses it, then make another secret.",
+    "rotated": "The key got another secret after you opened its page, so this form made none. If "
+    "you do not have that secret, end the old secret when no program uses it, then make another.",
     "end": "The old secret is no longer valid.",
     "revoke": "The key is revoked.",
 }

@@ -112,6 +112,8 @@ def test_a_form_that_is_sent_again_creates_no_second_key(console: Console) -> No
     assert "This form has already made this key" in console.page(f"/keys/{form['id']}", done="made")
     assert [each.status_code for each in rotated] == [200, 303]
     assert rotated[1].headers["location"].endswith("done=rotated")
+    note = "The key got another secret after you opened its page, so this form made none."
+    assert note in console.page(f"/keys/{form['id']}", done="rotated")
     assert status_of(console, SECRET.findall(rotated[0].content.decode())[0]) == 200
     assert (forged.status_code, count(console)) == (400, count_before)
 

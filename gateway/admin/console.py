@@ -40,7 +40,7 @@ from gateway.access.admins import FAILURES_PER_MINUTE, SESSION, Admins
 from gateway.access.pepper import load_pepper
 from gateway.admin import key_pages, keys
 from gateway.admin.data import data_page, row_page, save_row
-from gateway.admin.pages import AdminRequest, Json, Page, Redirect, url
+from gateway.admin.pages import AdminRequest, Json, Page, Redirect, message_of, url
 from gateway.admin.requests import requests, requests_page
 from gateway.admin.status import Checks, RunCheck, check_page, overview_page, status
 from gateway.admin.usage import usage, usage_page
@@ -331,7 +331,7 @@ class _Console:
         values = {
             "title": re.sub("(?<=[a-z])(?=[A-Z])", " ", name).capitalize(),
             "status": error.status,
-            "message": error.message,
+            "message": message_of(error),
             "nav": event.path,
             "admin": admin.name if admin else None,
         }

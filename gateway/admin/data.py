@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from gateway.access.caller import Caller
-from gateway.admin.pages import AdminRequest, Page, Redirect, Reply, moment, url
+from gateway.admin.pages import AdminRequest, Page, Redirect, Reply, message_of, moment, url
 from gateway.admin.snippets import object_in, snippets
 from gateway.errors import GatewayError, InvalidBody, PreconditionFailed, RouteNotFound
 from gateway.storage.key_store import KeyRecord
@@ -142,7 +142,7 @@ async def _view(asked: AdminRequest) -> _View:
                 listed = await asked.run(caller, "GET", spreadsheet=spreadsheet)
                 sheets = listed.body["sheets"]
         except GatewayError as error:
-            problem, status = error.message, error.status
+            problem, status = message_of(error), error.status
             asked.request.event.code = error.code
     title = asked.asked("sheet")
     sheet = next((each for each in sheets if each["name"] == title or not title), None)
@@ -187,7 +187,7 @@ async def data_page(asked: AdminRequest) -> Page | Redirect:
         reply = await view.run("GET", parameters=parameters)
     except GatewayError as error:
         asked.request.event.code = error.code
-        values |= {"problem": error.message, "rows": None, "total": None, "next": ""}
+        values |= {"problem": message_of(error), "rows": None, "total": None, "next": ""}
         status = error.status
     else:
         body = reply.body
@@ -283,7 +283,7 @@ async def _row_form(
             _field(name, each, record.get(name), given or {})
             for name, each in schema.body["properties"].items()
         ],
-        "problem": error.message if error else "",
+        "problem": message_of(error) if error else "",
         "is_conflict": isinstance(error, PreconditionFailed),
         "back": view.url(),
         "action": view.url("/data/row", row=row),

@@ -22,7 +22,7 @@ from sqlalchemy.exc import IntegrityError
 
 from gateway.access import issue
 from gateway.admin import keys
-from gateway.admin.pages import AdminRequest, Page, Redirect, moment, url
+from gateway.admin.pages import AdminRequest, Page, Redirect, message_of, moment, url
 from gateway.admin.snippets import first_request
 from gateway.errors import GatewayError, InvalidBody, PreconditionFailed, Problem, RouteNotFound
 from gateway.storage.damaged_rows import DamagedRow
@@ -164,7 +164,7 @@ async def _form(
         "present": {},
         "originals": {},
         "errors": errors,
-        "problem": error.message if error is not None and not errors else "",
+        "problem": message_of(error) if error is not None and not errors else "",
         "is_conflict": is_conflict,
         "warnings": warnings,
         "plans": sorted({*plans, texts["plan"]}),

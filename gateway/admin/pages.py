@@ -21,7 +21,7 @@ from gateway.access.caller import Caller
 from gateway.access.keys import WhereFrom, caller_of
 from gateway.access.pepper import row_tag_key
 from gateway.access.rates import KeyRates
-from gateway.errors import InvalidQuery, PlanLimit
+from gateway.errors import GatewayError, InvalidQuery, PlanLimit
 from gateway.settings.model import Settings
 from gateway.storage.admin_secrets import AdminSecret
 from gateway.storage.key_store import KeyRecord, KeyStore
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 MOST_KEYS = 100
 """Maximum number of keys in the selection list of a page."""
 _NO_LIMIT = {"requests_per_minute": 0, "max_concurrent": 0}
+_HEADER = re.compile("(?:the time in |as many seconds as )?'?Retry-After'?(?: says)?")
+"""Reference to the header in a message of the API. Browsers do not show headers."""
 _AGO = re.compile("([0-9]{1,5})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -194,6 +196,14 @@ def url(path: str, **parameters: object) -> str:
     """Return a URL of the console, without parameters that are "" or None."""
     given = {name: value for name, value in parameters.items() if value not in ("", None)}
     return f"{path}?{urlencode(given)}" if given else path
+
+
+def message_of(error: GatewayError) -> str:
+    """Return the message for a page, with the seconds instead of the header `Retry-After`."""
+    seconds = error.retry_after_seconds
+    if seconds is None:
+        return error.message
+    return _HEADER.sub(f"{seconds} {'second' if seconds == 1 else 'seconds'}", error.message)
 
 
 def instant(text: str, now: datetime) -> datetime:

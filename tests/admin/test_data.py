@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,8 +13,11 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 import pytest
 
 from gateway.admin.data import changed_values
+from gateway.admin.pages import message_of
+from gateway.errors import GatewayError, QuotaSpent
 from gateway.telemetry.events import configure_logging, reset_logging, tallies
 from tests.admin.conftest import NASTY, Console, cells_in, fields_in, odd_tags
+from tests.error_tree import concrete_errors
 
 
 def view(console: Console, key: str = "deleting", **parameters: object) -> dict[str, object]:
@@ -211,6 +215,41 @@ def test_a_key_that_ended_meanwhile_is_named(console: Console, change: str) -> N
         assert answer.status_code == 404
         assert "<h1>Not found <small>404</small></h1>" in page
         assert f'The key "worn" is {state}' in page
+
+
+def test_pages_show_the_seconds_of_retry_after(console: Console) -> None:
+    """With spent quota, the Data page, the row form and a save show the seconds to wait, because
+    browsers do not show the header.
+    """
+    row = urlencode(view(console, row=2))
+    form = {**fields_in(console.page("/data/row", **view(console, row=2))), "f.state": "new"}
+    unread = urlencode(view(console, sheet="x:y!z", row=2))
+    console.surface.calls.failure = QuotaSpent(
+        "The quota is used up. Try again after the time in Retry-After.", retry_after_seconds=41
+    )
+    pages = [
+        console.send("GET", f"/data?{unread}"),
+        console.send("GET", f"/data/row?{unread}"),
+        console.send("POST", f"/data/row?{row}", form=form),
+    ]
+
+    for answer in pages:
+        text = unescape(answer.content.decode())
+        assert (answer.status_code, "Retry-After" in text) == (503, False)
+        assert "Try again after 41 seconds." in text
+
+
+@pytest.mark.parametrize(
+    "error", [each for each in concrete_errors() if "Retry-After" in each.description()]
+)
+def test_messages_of_errors_have_seconds_instead_of_the_header(error: type[GatewayError]) -> None:
+    """A message that refers to `Retry-After` becomes a sentence with the seconds."""
+    made = error.__new__(error)
+    GatewayError.__init__(made, retry_after_seconds=1)
+    text = message_of(made)
+
+    assert "Retry-After" not in text
+    assert re.search("(after|Wait) 1 second[,.;]", text)
 
 
 def test_a_key_on_a_removed_plan_does_not_block_other_keys(console: Console) -> None:

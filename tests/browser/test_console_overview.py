@@ -77,3 +77,21 @@ def test_usage_leads_to_the_requests_of_a_key(page: Page) -> None:
 
     expect(page.get_by_label("Code")).to_have_value("4034")
     expect(page.get_by_role("cell", name="demo no filters").first).to_be_visible()
+
+
+def test_each_level_of_a_finding_fits_one_line(page: Page) -> None:
+    """The levels of findings have no box, and each level is in one line."""
+    page.goto("/")
+    levels = page.locator(".findings .level")
+    shapes = {}
+    for level in ("ok", "warning", "problem"):
+        levels.first.evaluate(
+            "(each, level) => { each.className = `level ${level}`; each.textContent = level }",
+            level,
+        )
+        shapes[level] = levels.first.evaluate(
+            "each => [each.scrollHeight, getComputedStyle(each).borderTopWidth]"
+        )
+
+    assert levels.count() > 1
+    assert shapes == dict.fromkeys(shapes, shapes["ok"])

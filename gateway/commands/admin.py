@@ -48,7 +48,8 @@ def create(
     if not name.strip() or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
         fail(f"--name: must be 1 to {MAX_NAME_CHARACTERS} printable characters")
     record, key = run_in(opened_admins(settings_of(config)), lambda admins: admins.create(name))
-    say(*created_lines(record.key_id, key))
+    lost = f"The new key was not shown. Revoke it: sheets-gateway admin revoke {record.key_id}"
+    say(*created_lines(record.key_id, key), done=lost)
 
 
 @admin.command("list", examples=["sheets-gateway admin list"])
@@ -74,4 +75,4 @@ def revoke(
         fail(f"there is no admin key {key_id}: {missing}")
     if not run_in(opened_admins(settings), lambda admins: admins.secrets.revoke(key_id)):
         fail(f"there is no admin key {key_id}; to list them: sheets-gateway admin list")
-    say(f"{key_id} is revoked")
+    say(text := f"{key_id} is revoked", done=text)

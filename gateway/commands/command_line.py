@@ -1,5 +1,6 @@
 """Groups of commands, whose help texts are not shortened and fit the terminal."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -8,7 +9,15 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
-from gateway.commands.terminal import is_styled, say_status, styled_help
+from gateway.commands.terminal import (
+    OutputError,
+    discard_unwritten,
+    is_styled,
+    open_closed_streams,
+    say_status,
+    styled_help,
+    writing,
+)
 
 WIDEST = 120
 """Maximum width of a help text in columns; longer lines are hard to read."""
@@ -56,7 +65,7 @@ class _Help:
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         is_help = not args and self.no_args_is_help
-        with nullcontext() if is_help else _explained_mistakes(ctx):
+        with writing(), nullcontext() if is_help else _explained_mistakes(ctx):
             rest: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]
         return rest
 
@@ -66,6 +75,17 @@ class _Command(_Help, TyperCommand):
 
 
 class _Group(_Help, TyperGroup):
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run a command. If its output cannot be written, print one line and exit with status 1."""
+        open_closed_streams()
+        try:
+            return super().main(*args, **options)
+        except OutputError as error:
+            say_status("error", str(error), plain=f"sheets-gateway: {error}", err=True)
+            sys.exit(1)
+        finally:
+            discard_unwritten()
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         with _explained_mistakes(ctx):
             return super().resolve_command(ctx, args)

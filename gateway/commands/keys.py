@@ -165,10 +165,11 @@ def create(
         )
     for text in warnings_of(record, settings.plans):
         warn(text)
+    lines = created_lines(record.id, key)
     if as_json:
-        say(tables.printed_json({"id": record.id, "key": key}))
-    else:
-        say(*created_lines(record.id, key))
+        lines = [tables.printed_json({"id": record.id, "key": key})]
+    lost = f"The new key was not shown. Revoke it: sheets-gateway keys revoke {record.id}"
+    say(*lines, done=lost)
 
 
 @keys.command("list", examples=["sheets-gateway keys list", "sheets-gateway keys list --json"])
@@ -311,7 +312,12 @@ def rotate(
         say(f"The old secret is valid until {now + ends:%Y-%m-%d %H:%M:%S} UTC.", err=True)
         return created_lines(key_id, key)
 
-    say(*_in_store(settings, end_old if end else make, key_id))
+    lines = _in_store(settings, end_old if end else make, key_id)
+    lost = (
+        "The new secret was not shown. Create another key, or rotate again after the old secret's "
+        f"end; to end it now: sheets-gateway keys rotate {key_id} --end"
+    )
+    say(*lines, done=lines[0] if end else lost)
     if end:
         _say_when(settings)
 

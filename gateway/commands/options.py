@@ -202,8 +202,10 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def say_done(text: str) -> None:
-    say_status("ok", text, plain=text)
+def say_done(*texts: str) -> None:
+    """Print what the command has done, a line for each text."""
+    for text in texts:
+        say_status("ok", text, plain=text, done="; ".join(texts))
 
 
 def say_finding(level: Level, text: str) -> None:

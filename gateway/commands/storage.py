@@ -66,10 +66,11 @@ def _carry_out(work: "Callable[[], Done]") -> None:
             done = work()
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}")
-    for line in done.lines:
-        say_done(line)
-    for each in done.warnings:
-        warn(each)
+    try:
+        say_done(*done.lines)
+    finally:
+        for each in done.warnings:
+            warn(each)
 
 
 @storage.command("migrate", examples=["sheets-gateway storage migrate --config config.toml"])

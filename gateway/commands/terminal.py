@@ -5,10 +5,13 @@ Rules:
 - The library rich is imported inside functions, so that `serve` starts without it.
 - There is one accent colour. Each level is a word and a colour, so no colour alone has a meaning.
 - Texts from files, sheets and servers are never markup, and their control characters are escaped.
+- If standard output fails, as on a full disk, the command ends with `OutputError`, whose message
+  says what the command has done. Errors of standard error are ignored.
 """
 
 # ruff: noqa: PLC0415 - rich is imported where a terminal needs it
 
+import errno
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -43,28 +46,75 @@ _NAMES = (r"(?<![\w-])--?[a-z][\w-]*", r"(?m)^  [a-z][a-z-]*(?=  )")
 """Regular expressions for options and for commands in a help text."""
 
 
+class OutputError(Exception):
+    """Standard output cannot be written. The message is for the operator."""
+
+
+def open_closed_streams() -> None:
+    """Open streams that were closed at the start, so that writing fails as on a full disk.
+
+    Otherwise the next opened file, such as the key store, would get the number of the stream.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDONLY)  # the lowest number that is free
+            os.set_inheritable(descriptor, True)
+            setattr(sys, name, os.fdopen(descriptor, mode, closefd=False))
+
+
+def discard_unwritten() -> None:
+    """Discard output that cannot be written. Otherwise Python ends with status 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, stream.fileno())
+            os.close(null)
+
+
+@contextmanager
+def writing(*, err: bool = False, done: str = "") -> Iterator[None]:
+    """Handle errors of output in the block, on standard output or with `err` on standard error.
+
+    Raises `OutputError` with the text `done`, which says what the command has done. A command that
+    has done nothing ends without a message if nothing reads its output, as `keys list | head` does.
+    """
+    try:
+        yield
+    except OSError as error:
+        if err:
+            return
+        if error.errno == errno.EPIPE and not done:
+            raise
+        problem = f"standard output cannot be written: {error.strerror}"
+        raise OutputError(f"{problem}. {done}" if done else problem) from error
+
+
 def is_styled(*, err: bool = False) -> bool:
     """True if standard output, or error with `err`, is a terminal with colours, outside of CI."""
     return shows_colours(sys.stderr if err else sys.stdout) and not os.environ.get("CI")
 
 
-def say(*lines: str, err: bool = False) -> None:
+def say(*lines: str, err: bool = False, done: str = "") -> None:
     """Print lines on standard output, or with `err` on standard error. Escapes control characters.
 
-    Names of files, worksheets and keys, and texts of servers can contain control characters.
+    Names of files, worksheets and keys, and texts of servers can contain control characters. `done`
+    is for `writing`.
     """
     clear_spinner()
-    for line in lines:
-        typer.echo(printable(line), err=err)
+    with writing(err=err, done=done):
+        for line in lines:
+            typer.echo(printable(line), err=err)
 
 
-def say_status(level: Level, text: str, *, plain: str, err: bool = False) -> None:
+def say_status(level: Level, text: str, *, plain: str, err: bool = False, done: str = "") -> None:
     """Print a mark, the level and the text on a terminal, else the line `plain`.
 
-    All lines of the text have the same indentation.
+    All lines of the text have the same indentation. `done` is for `writing`.
     """
     if not is_styled(err=err):
-        say(plain, err=err)
+        say(plain, err=err, done=done)
         return
     from rich.table import Table
     from rich.text import Text
@@ -72,7 +122,7 @@ def say_status(level: Level, text: str, *, plain: str, err: bool = False) -> Non
     mark, colour = _MARKS[level]
     row = Table.grid(padding=(0, 1))
     row.add_row(Text(mark, colour), Text(f"{level:7}", "bold"), Text(printable(text)))
-    _print(row, err=err)
+    _print(row, err=err, done=done)
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[Sequence[str]]]) -> None:
@@ -198,6 +248,9 @@ def _console(*, err: bool = False) -> "Console":
     return Console(stderr=err, theme=theme, highlight=False, markup=False, emoji=False)
 
 
-def _print(what: "RenderableType", *, err: bool = False, is_wrapped: bool = True) -> None:
+def _print(
+    what: "RenderableType", *, err: bool = False, is_wrapped: bool = True, done: str = ""
+) -> None:
     clear_spinner()
-    _console(err=err).print(what, soft_wrap=not is_wrapped)
+    with writing(err=err, done=done):
+        _console(err=err).print(what, soft_wrap=not is_wrapped)

@@ -29,7 +29,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from gateway.commands.terminal import say
+from gateway.commands.terminal import OutputError, say
 from gateway.server.sockets import base_url, bind, free_port, inherited
 from gateway.settings.model import ConfigError, Settings
 from gateway.telemetry.events import configure_logging, worker_ended
@@ -230,7 +230,8 @@ class _Parent:
     def _greet(self) -> None:
         metrics = ", ".join(each.metrics for each in self._workers if each.metrics)
         and_metrics = f", metrics on {metrics}" if metrics else ""
-        say(f"Sheets gateway on {self._url}, {len(self._workers)} workers{and_metrics}")
+        with suppress(OutputError):
+            say(f"Sheets gateway on {self._url}, {len(self._workers)} workers{and_metrics}")
         self._is_greeted = True
 
     def _forward(self, number: signal.Signals) -> None:

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import FrameType
 from typing import Any, NoReturn
@@ -164,14 +164,16 @@ def run(
     for each in (signal.SIGINT, signal.SIGTERM, *([] if is_nohup else [signal.SIGHUP])):
         signal.signal(each, server.handle_exit)  # uvicorn sets handlers later, but none for SIGHUP
     if greeting is not None:
-        print(greeting, flush=True)
+        with suppress(OSError):  # as on a full disk
+            print(greeting, flush=True)
     gc.collect()
     gc.freeze()  # otherwise each full collection visits all modules, for 30 to 80 ms
     server.run(sockets=list(sockets))
     status = 0 if server.started else 1
     if len(threading.enumerate()) > 1:
         # A thread that waits for Google would block the exit, although its request is answered.
-        sys.stderr.flush()
+        with suppress(OSError):
+            sys.stderr.flush()
         os._exit(status)
     sys.exit(status)
 

@@ -425,18 +425,13 @@ def serving(
 
 
 def stopping(signal_name: str | None, requests: int) -> None:
-    """Log that the gateway begins to stop, with the signal and the number of running requests.
-
-    Ignores errors of the log, for example of a full disk, so that the stop goes on.
-    """
-    with suppress(OSError):
-        log.info("stopping", signal=signal_name, requests=requests)
+    """Log that the gateway begins to stop, with the signal and the number of running requests."""
+    log.info("stopping", signal=signal_name, requests=requests)
 
 
 def stopped(drained: int) -> None:
     """Log the end of the stop. `drained` is the number of requests answered during the stop."""
-    with suppress(OSError):
-        log.info("stopped", drained=drained)
+    log.info("stopped", drained=drained)
 
 
 def credentials_missing(account: str, endpoint: str) -> None:
@@ -480,13 +475,23 @@ def worker_ended(number: int, status: int, pause_seconds: float) -> None:
     log.error("worker-ended", worker=number, status=status, pause_seconds=pause_seconds)
 
 
+class _LineLogger(structlog.WriteLogger):
+    """Writes log lines. Ignores errors of the stream, so that a full disk stops no request."""
+
+    def msg(self, message: str) -> None:
+        with suppress(OSError):
+            super().msg(message)
+
+    info = warning = error = msg
+
+
 def line_writer(
     stream: TextIO, encode: Callable[[Sequence[RequestEvent]], bytes]
 ) -> Callable[[RequestEvent], None]:
     """Return a function that writes log lines of requests.
 
     One system call writes all lines of an iteration of the event loop. `encode` returns the lines
-    of several events.
+    of several events. Ignores errors of the stream, as `_LineLogger` does.
     """
     buffer: Any = getattr(stream, "buffer", None)
     waiting: list[RequestEvent] = []
@@ -495,12 +500,13 @@ def line_writer(
         events = waiting[:]
         waiting.clear()
         text = encode(events)
-        if buffer is None:
-            stream.write(text.decode())
-            stream.flush()
-        else:
-            buffer.write(text)
-            buffer.flush()
+        with suppress(OSError):
+            if buffer is None:
+                stream.write(text.decode())
+                stream.flush()
+            else:
+                buffer.write(text)
+                buffer.flush()
 
     def write_line(event: RequestEvent) -> None:
         waiting.append(event)
@@ -560,7 +566,7 @@ def configure_logging(stream: TextIO = sys.stderr, form: LineFormat = "auto") ->
     structlog.configure(
         processors=[*shared, *render],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.WriteLoggerFactory(stream),
+        logger_factory=lambda *_: _LineLogger(stream),
     )
     handler = logging.StreamHandler(stream)
     meta = structlog.stdlib.ProcessorFormatter.remove_processors_meta

@@ -49,13 +49,22 @@ def _not_blank(name: object) -> object:
     return name
 
 
+def _not_flag(number: object) -> object:
+    # pydantic would read true as 1.
+    if isinstance(number, bool):
+        raise ValueError("must be a number, not true or false")
+    return number
+
+
+Whole = Annotated[int, BeforeValidator(_not_flag)]
+Decimal = Annotated[float, BeforeValidator(_not_flag)]
 FileName = Annotated[Path, BeforeValidator(_not_blank)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$", max_length=32)]
-Port = Annotated[int, Field(ge=0, le=65535)]
-Count = Annotated[int, Field(ge=1)]
-CountOrZero = Annotated[int, Field(ge=0)]
-Seconds = Annotated[float, Field(gt=0)]
-SecondsOrZero = Annotated[float, Field(ge=0)]
+Port = Annotated[Whole, Field(ge=0, le=65535)]
+Count = Annotated[Whole, Field(ge=1)]
+CountOrZero = Annotated[Whole, Field(ge=0)]
+Seconds = Annotated[Decimal, Field(gt=0)]
+SecondsOrZero = Annotated[Decimal, Field(ge=0)]
 
 
 class ConfigError(Exception):
@@ -281,7 +290,7 @@ class AccessSettings(Section):
     """Secret mixed into stored keys, at least 16 characters; by default in pepper_file."""
     pepper_file: Annotated[FileName | None, Field(validate_default=True)] = None
     """File of the pepper, created if needed; by default DATABASE.pepper beside a SQLite file."""
-    grace_seconds: Annotated[float, Field(ge=5.0)] = 300.0
+    grace_seconds: Annotated[Decimal, Field(ge=5.0)] = 300.0
     """Maximum time that known keys work while PostgreSQL is down; then requests get 503."""
     failures_per_minute: CountOrZero = 20
     """Wrong keys allowed per minute and address, and as many at once; 0: no limit."""
@@ -408,7 +417,7 @@ class WorksheetSettings(Section):
     """ID of the spreadsheet."""
     title: Annotated[str, Field(min_length=1)]
     """Title of the worksheet, as on its tab."""
-    header_row: Annotated[int, Field(ge=1, le=1000)] = 1
+    header_row: Annotated[Whole, Field(ge=1, le=1000)] = 1
     """Row of the field names; rows above this row are never shown, counted or written."""
     record_field: str = ""
     """Field that every record has; rows at the end without a text in this field are not records."""
@@ -427,7 +436,7 @@ class PlanSettings(Section):
 
     where_and_order: bool = True
     """Allows filters and sorting in lists."""
-    max_limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    max_limit: Annotated[Whole, Field(ge=1, le=1000)] = 100
     """Maximum number of rows in one answer; a larger `limit` is reduced to it."""
     max_export_rows: CountOrZero = 50_000
     """Maximum number of rows of an export; 0: no exports."""

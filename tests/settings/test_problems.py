@@ -1,11 +1,19 @@
 """Problems in the configuration: all reported at once, each with its setting, none with a value."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
-from gateway.settings.model import AccessSettings, ConfigError, load_settings
+from gateway.settings.model import (
+    AccessSettings,
+    ConfigError,
+    PlanSettings,
+    Settings,
+    load_settings,
+)
 from tests.settings.files import written
 
 SECRET = "hunter2-hunter2-hunter2"
@@ -72,6 +80,11 @@ def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:
         pytest.param(
             "[server]\nport = 65536", "server.port: must be less than or equal to 65535", id="port"
         ),
+        pytest.param(
+            "[cache]\nrows_ttl_seconds = true",
+            "cache.rows_ttl_seconds: must be a number, not true or false",
+            id="true",
+        ),
         pytest.param('[server]\nhost = ""', "server.host: must not be blank", id="blank host"),
         pytest.param(
             "[google]\nread_timeout_seconds = 0",
@@ -131,6 +144,35 @@ def test_a_problem_in_the_file_has_the_path_of_the_setting(
 ) -> None:
     """Each problem is one line with the path of the setting, and the reason."""
     assert problems_of(written(tmp_path, text)) == [problem]
+
+
+def _numbers(section: type[BaseModel], path: str) -> Iterator[str]:
+    """Yield the settings of a section whose values are numbers."""
+    for name, field in section.model_fields.items():
+        names = re.findall(r"\b(?:int|float)\b", repr(field.annotation))
+        if names:
+            yield f"{path}.{name}"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *_numbers(PlanSettings, "plans.paid"),
+        *(
+            path
+            for name, section in Settings()
+            if isinstance(section, BaseModel)
+            for path in _numbers(type(section), name)
+        ),
+    ],
+)
+def test_true_is_not_a_number(tmp_path: Path, path: str) -> None:
+    """No setting accepts true as the number 1."""
+    section, _, name = path.rpartition(".")
+
+    assert problems_of(written(tmp_path, f"[{section}]\n{name} = true")) == [
+        f"{path}: must be a number, not true or false"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,13 @@ LOOPBACK = "127.0.0.1"
 _FORM = re.compile(r"(?:(\[[0-9A-Fa-f:.%]+\]|[^:\[\]\s/@]+):)?([0-9]{1,5})", re.ASCII)
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]\s/@]+)(?::[0-9]*)?", re.ASCII)
 _HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?", re.ASCII)
-_NO_HOST_NAMES = 'must be a list of host names without ports, as in ["metrics.internal"]'
+_NO_HOST_NAMES = (
+    'must be a list of host names without ports, as in ["a.internal", "b.internal"], or in a '
+    "variable a.internal,b.internal"
+)
 _NO_PROXIES = (
-    'must be a list of addresses and networks, as in ["127.0.0.1", "10.0.0.0/8"]; "unix" is every '
-    "peer of a Unix socket"
+    'must be a list of addresses and networks, as in ["127.0.0.1", "10.0.0.0/8"], or in a variable '
+    '127.0.0.1,10.0.0.0/8; "unix" is every peer of a Unix socket'
 )
 
 

@@ -199,6 +199,8 @@ def describe(
     words = _WORDS.get(detail["type"], message)
     if detail["type"] == "extra_forbidden":
         words = removed.get(at, words + _near_setting(at, known))
+    if detail["type"] == "tuple_type":
+        words = f"must be tables [[{'.'.join(at)}]] in the configuration file"
     return f"{'.'.join(at)}: {words}{source}"
 
 

@@ -85,6 +85,11 @@ def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:
             "cache.rows_ttl_seconds: must be a number, not true or false",
             id="true",
         ),
+        pytest.param(
+            '[worksheets]\nspreadsheet = "a"\ntitle = "b"',
+            "worksheets: must be tables [[worksheets]] in the configuration file",
+            id="one table",
+        ),
         pytest.param('[server]\nhost = ""', "server.host: must not be blank", id="blank host"),
         pytest.param(
             "[google]\nread_timeout_seconds = 0",
@@ -205,6 +210,23 @@ def test_true_is_not_a_number(tmp_path: Path, path: str) -> None:
             "GATEWAY_SERVER__PORT",
             "many",
             "server.port: must be a whole number (set by GATEWAY_SERVER__PORT)",
+        ),
+        (
+            "GATEWAY_ACCESS__TRUSTED_PROXIES",
+            '["127.0.0.1"]',
+            'access.trusted_proxies: must be a list of addresses and networks, as in ["127.0.0.1", '
+            '"10.0.0.0/8"], or in a variable 127.0.0.1,10.0.0.0/8; ',
+        ),
+        (
+            "GATEWAY_METRICS__HOSTS",
+            '["a"]',
+            "metrics.hosts: must be a list of host names without ports, as in "
+            '["a.internal", "b.internal"], or in a variable a.internal,b.internal (set by ',
+        ),
+        (
+            "GATEWAY_GOOGLE__ACCOUNTS",
+            "b",
+            "google.accounts: must be tables [[google.accounts]] in the configuration file (set by",
         ),
         (
             "GATEWAY_ACCESS__DATABASE",

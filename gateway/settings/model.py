@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal, Self, TypeVar
 from unicodedata import normalize
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import (
     BaseModel,
@@ -410,6 +410,16 @@ def _is_redis_url(url: str) -> bool:
     return is_valid and parts.scheme in ("redis", "rediss") and bool(parts.hostname)
 
 
+def _has_redis_password(url: object) -> bool:
+    """True if a value of `cluster.redis` is a URL with a password, or a malformed URL."""
+    if not isinstance(url, str):
+        return False
+    if not _is_redis_url(url):
+        return True
+    parts = urlsplit(url)
+    return bool(parts.password) or "password" in dict(parse_qsl(parts.query))
+
+
 class WorksheetSettings(Section):
     """`[[worksheets]]`: where the header of a worksheet is, and where its records end."""
 
@@ -572,6 +582,6 @@ _REMOVED: Mapping[KeyPath, str] = {
 _SECRETS: Mapping[KeyPath, Callable[[object], bool]] = {
     ("access", "pepper"): lambda pepper: pepper is not None,
     ("access", "database"): has_password,
-    ("cluster", "redis"): lambda url: url is not None,
+    ("cluster", "redis"): _has_redis_password,
     ("turnstile", "secret"): lambda secret: secret is not None,
 }

@@ -366,6 +366,30 @@ def test_a_pepper_in_a_file_that_others_can_open(tmp_path: Path, mode: int) -> N
 
 
 @pytest.mark.parametrize(
+    ("url", "is_secret"),
+    [
+        ("redis://127.0.0.1:6379/0", False),
+        ("rediss://user@redis.internal:6379/0", False),
+        (f"redis://:{SECRET}@redis.internal:6379/0", True),
+        (f"redis://redis.internal:6379/0?password={SECRET}", True),
+        (f"redis://:{SECRET}/x@redis.internal:6379/0", True),
+    ],
+    ids=["none", "user", "password", "option", "malformed"],
+)
+def test_an_address_of_redis_in_a_file_that_others_can_open(
+    tmp_path: Path, url: str, is_secret: bool
+) -> None:
+    """Other users can open a file with the URL of Redis, unless the URL has a password."""
+    path = written(tmp_path, f'[cluster]\nredis = "{url}"')
+    path.chmod(0o644)
+    problems = problems_of(path, {"GATEWAY_X": "1"})
+
+    assert any(each.startswith("cluster.redis: ") and "secret" in each for each in problems) == (
+        is_secret
+    )
+
+
+@pytest.mark.parametrize(
     "url",
     [
         *("", "host:6379", "redis://", "redis://host:x/0", "redis://host:0", "http://host"),

@@ -260,12 +260,19 @@ async def _is_outdated(connection: AsyncConnection) -> bool:
 def _stored_schema(connection: sa.Connection) -> str | None:
     """Returns the number of the last migration, or None for a database without migrations.
 
-    Raises ConfigError for migrations of another program or of a development version.
+    Raises ConfigError for a database of another program or of a development version. A PostgreSQL
+    database can have tables of other programs.
     """
-    if not sa.inspect(connection).has_table("alembic_version"):
-        return None
-    found = connection.scalars(sa.text("SELECT version_num FROM alembic_version")).all()
-    if not all(isinstance(each, str) and _MIGRATION.fullmatch(each) for each in found):
+    inspected = sa.inspect(connection)
+    if inspected.has_table("alembic_version"):
+        found = connection.scalars(sa.text("SELECT version_num FROM alembic_version")).all()
+        is_ours = all(isinstance(each, str) and _MIGRATION.fullmatch(each) for each in found)
+    else:
+        found = []
+        is_ours = connection.dialect.name != "sqlite" or not (
+            inspected.get_table_names() or inspected.get_view_names()
+        )
+    if not is_ours:
         raise ConfigError(
             "access.database: this is the database of another program, or its table "
             "alembic_version is damaged: correct access.database, or restore the key store "

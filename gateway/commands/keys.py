@@ -273,8 +273,12 @@ def update(
 def rotate(
     key_id: KeyId,
     overlap: Annotated[
-        str, typer.Option(metavar="TIME", help="Time until the old secret ends, such as 24h or 7d.")
-    ] = "24h",
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Time until the old secret ends, such as 90m or 7d; by default 24h.",
+        ),
+    ] = None,
     end: Annotated[bool, flag("--end", "End the old secret now; make no new secret.")] = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -285,7 +289,10 @@ def rotate(
     from gateway.commands import key_tables as tables
     from gateway.storage.key_store import KeyEdit
 
-    settings, now, seconds = settings_of(config), datetime.now(UTC), read_duration(overlap)
+    if end and overlap is not None:
+        fail("give either --overlap or --end, which ends the old secret at once")
+    seconds = read_duration("24h" if overlap is None else overlap)
+    settings, now = settings_of(config), datetime.now(UTC)
 
     async def end_old(store: "KeyStore") -> Sequence[str]:
         edit = KeyEdit(key_id=key_id, at=now, by=operator(), action="ended")

@@ -454,6 +454,7 @@ def test_a_key_for_every_spreadsheet_gives_a_warning(command: Command) -> None:
         ),
         (["rotate", "ID", "--overlap", "soon"], "--overlap: 'soon' is not a duration"),
         (["rotate", "ID", "--end"], "has no old secret"),
+        (["rotate", "ID", "--end", "--overlap", "7d"], "give either --overlap or --end"),
         (["report", "--key", "key_x"], "there is no key key_x"),
         (
             ["log", "--key", "n", "--json"],

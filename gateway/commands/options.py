@@ -27,6 +27,7 @@ T = TypeVar("T")
 DEMO_SPREADSHEET = "demo"
 """ID of the spreadsheet of `demo`, defined here because `cli` reads it without importing `demo`."""
 
+_DATABASE = "access.database"
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _DURATION = re.compile("([0-9]{1,4})([smhd])")  # now minus 9999 days is still a valid date
 
@@ -54,11 +55,12 @@ def flag(name: str, help_text: str) -> Any:
 
 
 @contextmanager
-def reported() -> Iterator[None]:
+def reported(database: str = _DATABASE) -> Iterator[None]:
     """Print errors of the configuration or the key store in the block, and exit.
 
     The exit status is 2 for the configuration, and 1 for a store that fails, is damaged or is
-    locked. Other exceptions are not caught.
+    locked. Other exceptions are not caught. `database` is the setting or option that names the key
+    store.
     """
     try:
         yield
@@ -71,13 +73,13 @@ def reported() -> Iterator[None]:
         from gateway.storage.lock import LockError
 
         if isinstance(error, ConfigError):
-            fail(*error.problems)
+            fail(*(each.replace(_DATABASE, database) for each in error.problems))
         if isinstance(error, LockError):
             fail(str(error), status=1)
         if isinstance(error, DamagedRow):
-            fail(f"access.database: {error}", status=1)
+            fail(f"{database}: {error}", status=1)
         if isinstance(error, SQLAlchemyError):
-            fail(unusable_store(reason_of(error)), status=1)
+            fail(unusable_store(reason_of(error)).replace(_DATABASE, database), status=1)
         raise
 
 
@@ -102,12 +104,14 @@ def configuration_words(config: Path | None) -> str:
     return f"no {file} in {Path.cwd()}, so defaults and variables GATEWAY_… only"
 
 
-def run(work: Coroutine[Any, Any, T], *, waits_for: str = "the key store") -> T:
-    """Run a coroutine and return its result. Prints errors and exits as `reported` does.
+def run(
+    work: Coroutine[Any, Any, T], *, waits_for: str = "the key store", database: str = _DATABASE
+) -> T:
+    """Run a coroutine and return its result. Prints errors and exits as `reported(database)` does.
 
     After half a second, a terminal shows a spinner with the words `waits_for`.
     """
-    with reported(), waiting(f"Waiting for {waits_for}"):
+    with reported(database), waiting(f"Waiting for {waits_for}"):
         return asyncio.run(work)
 
 

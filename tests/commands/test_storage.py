@@ -131,6 +131,24 @@ def test_a_copy_needs_a_source_and_a_server(
     assert not (tmp_path / "none.db").exists()
 
 
+def test_errors_of_a_copy_name_the_option(
+    command: Command, config: Path, source: tuple[Path, str]
+) -> None:
+    """An unusable database is reported with the option that names it, and gets no lock file."""
+    file, _ = source
+    unreachable = "postgresql://127.0.0.1:1/x"
+    from_config = command("storage", "copy", "--from", str(config))
+    to_nowhere = command("storage", "copy", "--from", str(file), "--to", unreachable)
+
+    assert from_config.stderr == (
+        f"sheets-gateway: --from: {config} cannot be used as the key store: "
+        "file is not a database\n"
+    )
+    assert to_nowhere.stderr.startswith(f"sheets-gateway: --to: {unreachable} cannot be used")
+    assert (from_config.exit_code, to_nowhere.exit_code) == (2, 2)
+    assert not Path(f"{config}.lock").exists()
+
+
 def test_stores_in_use_are_not_copied(
     command: Command, empty: PostgresUrl, source: tuple[Path, str]
 ) -> None:

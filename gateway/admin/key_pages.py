@@ -205,10 +205,9 @@ async def _made(
                 caller = asked.caller(record)
                 listed = await asked.run(caller, "GET", spreadsheet=spreadsheet)
             title = next((each["name"] for each in listed.body["sheets"]), "")
-    curl = first_request(asked.api_url, secret, spreadsheet, title, grants.may_read)
-    shown = _shown(record, asked.now())
-    values = {"key": shown, "secret": secret, "curl": curl, "warnings": warnings}
-    return Page(template="secret.html", values=values)
+    curl, blanks = first_request(asked.api_url, secret, grants, title)
+    values = {"key": _shown(record, asked.now()), "secret": secret, "warnings": warnings}
+    return Page(template="secret.html", values=values | {"curl": curl, "blanks": blanks})
 
 
 def _texts(members: Mapping[str, Any]) -> dict[str, str]:

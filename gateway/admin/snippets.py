@@ -7,8 +7,11 @@ and in Python. The key is a placeholder, because the gateway does not store keys
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote, urlencode
+
+from gateway.storage.key_store import Grants
+from gateway.web.forms import CHALLENGE
 
 _KEY = "YOUR_KEY"
 
@@ -56,22 +59,35 @@ def snippets(
     }
 
 
-def first_request(api_url: str, key: str, spreadsheet: str, title: str, may_read: bool) -> str:
-    """Return a curl command that tries a new key.
+def first_request(api_url: str, key: str, grants: Grants, title: str) -> tuple[str, Sequence[str]]:
+    """Return a curl command that tries a new key, and the placeholders in the command.
 
-    With `may_read` the command lists rows of the worksheet `title`, or the spreadsheet's worksheets
-    if `title` is "". Otherwise it creates a row, with placeholders for what is not known.
+    If the key can read, the command lists rows of the worksheet `title`, or the spreadsheet's
+    worksheets if `title` is "". Otherwise it creates a row. A placeholder stands for each name that
+    the grants do not have, and for a Turnstile token.
     """
-    title, spreadsheet = title or ("" if may_read else "SHEET"), spreadsheet or "SPREADSHEET_ID"
+    columns, can_read = grants.columns, grants.may_read
+    known = {"SPREADSHEET_ID": min(grants.spreadsheets or ("",))}
+    if not can_read:
+        field = min(columns.writable or columns.readable or ("",))
+        known |= {"SHEET": title, "FIELD": field}
+        if grants.needs_challenge:
+            known["TOKEN"] = ""
+    used = {placeholder: name or placeholder for placeholder, name in known.items()}
+    title = used.get("SHEET", title)
     path = f"{api_url}/v2/sheets/{quote(title, safe='')}".removesuffix("/")
     lines = [
-        f"curl {shlex.quote(f'{path}?limit=3' if title and may_read else path)}",
+        f"curl {shlex.quote(f'{path}?limit=3' if title and can_read else path)}",
         f"  -H {shlex.quote(f'Authorization: Bearer {key}')}",
-        f"  -H {shlex.quote(f'X-Spreadsheet-Id: {spreadsheet}')}",
+        f"  -H {shlex.quote('X-Spreadsheet-Id: ' + used['SPREADSHEET_ID'])}",
     ]
-    if not may_read:
-        lines += ["  -H 'Content-Type: application/json'", """  -d '{"FIELD": "value"}'"""]
-    return " \\\n".join(lines)
+    if not can_read:
+        row = {used["FIELD"]: "value"}
+        if "TOKEN" in used:
+            row[CHALLENGE] = used["TOKEN"]
+        body = shlex.quote(json.dumps(row, ensure_ascii=False))
+        lines += ["  -H 'Content-Type: application/json'", f"  -d {body}"]
+    return " \\\n".join(lines), [placeholder for placeholder, name in known.items() if not name]
 
 
 def object_in(text: str) -> dict[str, object] | None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from dataclasses import replace
 from datetime import UTC, datetime
 from html import unescape
@@ -11,6 +12,8 @@ from urllib.parse import urlencode
 import pytest
 
 from gateway.admin.console import OPERATIONS
+from gateway.admin.snippets import first_request
+from gateway.storage.key_store import Grants
 from gateway.telemetry.events import configure_logging, reset_logging
 from tests.admin.conftest import NASTY, SAME_ORIGIN, Console, fields_in, odd_tags
 from tests.asgi_client import Answer
@@ -341,11 +344,69 @@ def test_active_keys_come_first_with_their_rights_in_words(console: Console) -> 
     assert f'href="/keys/{form}"' in rows[0]
     assert f"/data?key={console.key_id('paid')}" in page
     assert [">revoked<" in each for each in rows].index(True) > len(rows) - 10
-    assert "curl https://api.example/v2/sheets/SHEET" in unescape(
-        console.send(
-            "POST", "/keys/new", form=new_form(console, **{"may.read": "", "may.update": ""})
-        ).content.decode()
+
+
+ONLY_CREATE = {"may.read": "", "may.update": ""}
+
+
+@pytest.mark.parametrize(
+    ("texts", "sheet", "row", "placeholders"),
+    [
+        ({}, "SHEET", {"FIELD": "value"}, ["SHEET", "FIELD"]),
+        ({"worksheets": "Cities", "columns": "state\r\nname"}, "Cities", {"name": "value"}, []),
+        (
+            {"worksheets": "Cities", "columns": "state\r\nname", "writableColumns": "state"},
+            "Cities",
+            {"state": "value"},
+            [],
+        ),
+        ({"columns": "state"}, "SHEET", {"state": "value"}, ["SHEET"]),
+        (
+            {"spreadsheets": "", "any": "on"},
+            "SHEET",
+            {"FIELD": "value"},
+            ["SPREADSHEET_ID", "SHEET", "FIELD"],
+        ),
+    ],
+    ids=["nothing known", "columns", "writable columns", "no worksheet", "any spreadsheet"],
+)
+def test_the_first_request_of_a_key_that_can_only_create(
+    console: Console,
+    texts: dict[str, str],
+    sheet: str,
+    row: dict[str, str],
+    placeholders: list[str],
+) -> None:
+    """The command creates a row with the first granted field, and the page names the
+    placeholders. A command without placeholders succeeds.
+    """
+    form = new_form(console, **ONLY_CREATE, **texts)
+    page = console.send("POST", "/keys/new", form=form).content.decode()
+    curl = unescape(page.partition('labelledby="curl-label">')[2].partition("</pre>")[0])
+    words = shlex.split(curl)
+    named = re.findall("<code>(.*?)</code>", page.partition("replace ")[2].partition("</p>")[0])
+
+    assert words[:2] == ["curl", f"https://api.example/v2/sheets/{sheet}"]
+    assert json.loads(words[words.index("-d") + 1]) == row
+    assert named == placeholders
+    if not placeholders:
+        secret = SECRET.findall(page)[0]
+        lines = [("Authorization", f"Bearer {secret}"), ("Content-Type", "application/json")]
+        sent = words[words.index("-d") + 1].encode()
+        answer = console.surface.send("POST", sheet, key=None, headers=lines, body=sent)
+        assert answer.status_code == 201
+
+
+def test_the_first_request_of_a_key_with_turnstile_names_the_token() -> None:
+    """The command of a key that needs Turnstile has a placeholder for the token."""
+    grants = Grants(
+        spreadsheets=frozenset({BOOK}), may_read=False, may_update=False, needs_challenge=True
     )
+    curl, placeholders = first_request("https://api.example", "KEY", grants, "It's")
+
+    assert json.loads(shlex.split(curl)[-1]) == {"FIELD": "value", "cf-turnstile-response": "TOKEN"}
+    assert placeholders == ["FIELD", "TOKEN"]
+    assert shlex.split(curl)[1] == "https://api.example/v2/sheets/It%27s"
 
 
 def test_many_keys_are_paged(console: Console) -> None:

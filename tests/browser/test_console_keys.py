@@ -136,6 +136,27 @@ def test_a_second_tab_marks_only_its_own_changes(page: Page) -> None:
     expect(field(other, "Columns")).to_have_value("name")
 
 
+def test_the_list_of_keys_fits_the_window(page: Page) -> None:
+    """The list does not scroll sideways at any width if a key has the longest name and many
+    limits.
+    """
+    page.goto("/keys/new")
+    field(page, "Name").fill("n" * 200)
+    field(page, "Spreadsheets").fill("demo")
+    field(page, "Origins").fill("\n".join(f"https://a{n}.example.org" for n in range(20)))
+    click(page, "Make key")
+    page.get_by_role("link", name="Done").click()
+    page.goto("/keys")
+    hidden = {}
+    for width in (375, 600, 768, 1024, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        hidden[width] = page.get_by_role("region", name="Keys").evaluate(
+            "each => each.scrollWidth - each.clientWidth"
+        )
+
+    assert hidden == dict.fromkeys(hidden, 0)
+
+
 def test_a_key_is_created_without_javascript(
     browser: Browser, cookies: Any, console_url: str
 ) -> None:

@@ -115,6 +115,34 @@ def test_pages_work_without_javascript(browser: Browser, cookies: Any, console_u
         assert page.get_by_role("button", name="Copy").count() == 0
 
 
+_IS_SEEN = """each => {
+  const box = each.getBoundingClientRect();
+  return each === document.elementFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2);
+}"""
+
+
+@pytest.mark.parametrize("place", ["beforebegin", "afterend"])
+def test_the_tab_of_the_open_worksheet_stays_visible(page: Page, place: str) -> None:
+    """On a narrow screen, tabs before or after the open worksheet hide neither its tab nor a tab
+    with the focus.
+    """
+    page.set_viewport_size({"width": 375, "height": 800})
+    page.goto("/data?sheet=Places")
+    strip = page.get_by_role("navigation", name="Worksheets")
+    chosen = strip.locator("[aria-current]")
+    tab = "<a href='#'>A long title</a>"
+    chosen.evaluate(
+        "(each, [place, tabs]) => each.insertAdjacentHTML(place, tabs)", [place, tab * 9]
+    )
+    seen = [chosen.evaluate(_IS_SEEN)]
+    for other in strip.get_by_role("link").all():
+        other.focus()
+        seen += [chosen.evaluate(_IS_SEEN), other.evaluate(_IS_SEEN)]
+
+    assert seen == [True] * len(seen)
+    assert strip.evaluate("each => each.scrollWidth > 2 * each.clientWidth")
+
+
 def test_code_is_copied(page: Page) -> None:
     """The copy button puts the shown code on the clipboard."""
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

@@ -71,10 +71,10 @@ Parameters = Mapping[str, Sequence[str]]
 """The decoded values of each parameter, by name, in the order of the query."""
 
 KEPT_TEXTS = 512
-LONGEST_KEPT_TEXT = 2048
+LONGEST_KEPT_TEXT = 1024
 """Maximum size of a cached text in bytes. Longer texts are not cached.
 
-So each cache has at most 1 MiB of text.
+So each cache has at most 0.5 MiB of text, and 15 MB of parsed parameters.
 """
 
 MAX_WHERE_BYTES = 4096

@@ -309,6 +309,7 @@ def run_list(
         no_cache=asked.no_cache,
         unknown=admitted.unknown,
         seal=seal,
+        text_bytes=len(admitted.asked),
     )
 
 
@@ -381,6 +382,7 @@ def run_read(
         (TYPED_ENCODERS if admitted.is_typed else ENCODERS)[state["api"].empty_cell],
         no_cache=asked.no_cache,
         unknown=admitted.unknown,
+        text_bytes=len(admitted.asked),
     )
 
 

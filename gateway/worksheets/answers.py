@@ -31,6 +31,12 @@ _NULL_BYTES = 8
 OVERHEAD_BYTES = 500
 """Approximate memory of a cached answer besides its body, in bytes."""
 
+BYTES_OF_TEXT = 40
+"""Approximate memory of parsed parameters, in bytes for each byte of the query string.
+
+Names in `keys` take 26 bytes and operands of `where` up to 55, links to other pages 8.
+"""
+
 DIGEST_BYTES = 12
 
 PLACE_BYTES = 16
@@ -249,9 +255,13 @@ class Answers:
         self.get = self._kept.get
         """Return a cached answer, or None. `key` must contain all inputs besides the rows."""
 
-    def keep(self, key: Hashable, encoded: Encoded) -> Encoded:
-        """Cache an answer and return it."""
-        byte_count = len(encoded.body) + OVERHEAD_BYTES
+    def keep(self, key: Hashable, encoded: Encoded, text_bytes: int = 0) -> Encoded:
+        """Cache an answer and return it.
+
+        `text_bytes` is the length of the query string, which stands for the memory of `key` and of
+        the answer's links.
+        """
+        byte_count = len(encoded.body) + OVERHEAD_BYTES + BYTES_OF_TEXT * text_bytes
         if self._byte_count + byte_count > self._max_bytes:
             self._kept.clear()
             self._byte_count = 0

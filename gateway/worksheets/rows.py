@@ -188,11 +188,12 @@ class RowService:
         no_cache: bool = False,
         unknown: Sequence[str] = (),
         seal: Seal | None = None,
+        text_bytes: int = 0,
     ) -> Served:
         """Return a page of rows for a query, after the query's cursor if it has one.
 
         `seal` decrypts the cursor. The encoded page is cached with the rows for all callers who can
-        read the same columns.
+        read the same columns. `text_bytes` is the length of the query string.
 
         Raises UnknownField. Raises InvalidQuery if a field has the name of an unknown query
         parameter (`unknown`), or if the cursor belongs to another list. Raises CursorLost if the
@@ -277,7 +278,8 @@ class RowService:
                 bodies = encode(encoder, query.keys, view, given, typed)
             paging = Paging(has_next, page.total, behind)
             cursor = None if seal is None else seal.of(behind) if behind else ""
-            encoded = rows.encodings.answers.keep(key, encoder.page(bodies, paging, cursor))
+            encoded = encoder.page(bodies, paging, cursor)
+            rows.encodings.answers.keep(key, encoded, text_bytes)
         return Served(encoded, freshness)
 
     async def _window_page(
@@ -410,8 +412,11 @@ class RowService:
         *,
         no_cache: bool = False,
         unknown: Sequence[str] = (),
+        text_bytes: int = 0,
     ) -> Served:
         """Read one row with the fields of `keys`, or all fields if `keys` is None.
+
+        `text_bytes` is the length of the query string.
 
         Raises RowNotFound above the first data row and below the last record. Raises UnknownField,
         and InvalidQuery if a field has the name of an unknown query parameter (`unknown`).
@@ -457,7 +462,7 @@ class RowService:
             found = row_object(rows.header, row, shown, selected, encoder.empty)
             encoded = Encoded(encoder.row(found), view.tag(row, cells, typed), rows=1)
             if isinstance(rows, Snapshot):
-                rows.encodings.answers.keep(key, encoded)
+                rows.encodings.answers.keep(key, encoded, text_bytes)
         return Served(encoded, freshness)
 
     async def write(self, target: Target, write: Write) -> Settled:

@@ -1,7 +1,10 @@
 """Parameters of reads: everything that is refused, with its message, and what is ignored."""
 
+import gc
 import json
+import tracemalloc
 from collections.abc import Mapping, Sequence
+from string import ascii_letters
 from urllib.parse import quote
 
 import pytest
@@ -262,6 +265,24 @@ def test_parameter_that_is_ignored(surface: Surface, query: str) -> None:
     assert answer.status_code == 200
     assert set(answer.json()) == {"results", "hasNextPage"}
     assert all("rowIndex" in record for record in answer.json()["results"])
+
+
+@pytest.mark.parametrize("path", ["Cities?limit=0&", "Cities/2?"])
+def test_long_lists_of_names_take_no_memory(surface: Surface, path: str) -> None:
+    """Answers to queries of 7 KB are not cached, because the parsed query is 30 times as large."""
+    names = ",".join(f"{first}{second}" for first in ascii_letters for second in ascii_letters)
+    surface.send("GET", f"{path}keys=name,{names[:6_000]}")
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for number in range(30):
+            surface.send("GET", f"{path}keys=name,x{number},{names[:6_000]}")
+        gc.collect()
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert taken < 1_000_000
 
 
 def test_where_after_a_byte_order_mark(surface: Surface) -> None:

@@ -302,7 +302,9 @@ def request_done(event: RequestEvent, seconds: float, rows: int = 0, size: int =
     tallies.recent.append(event)
     code, use = event.code, tallies.use
     elsewhere: UsePlace = (event.key, None, None, code or 0)
-    place = (event.key, event.spreadsheet, worksheet, 0) if code is None else elsewhere
+    # A refresh succeeds for any name, without a look at the worksheet.
+    is_known = code is None and kind != "refresh"
+    place = (event.key, event.spreadsheet, worksheet, 0) if is_known else elsewhere
     counts = use.get(place)
     if counts is None:
         if len(use) >= MOST_PLACES:

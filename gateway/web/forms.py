@@ -212,6 +212,8 @@ async def read_submission(request: Request, admitted: Admitted) -> Submission:
         repetition = digest_of([*of_key, fingerprint(fields)])
     if own.get(GOTCHA, "").strip():
         form_discarded(caller.key.id)
+        # Nobody looked for the worksheet, so the name can be any text, and does not count as use.
+        request.event.spreadsheet = request.event.worksheet = None
         return Submission(fields=fields, next_url=next_url, is_discarded=True)
     if grants.needs_challenge:
         await forms.check_person(own.get(CHALLENGE, ""), repetition)

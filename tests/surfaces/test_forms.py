@@ -297,6 +297,7 @@ def test_a_filled_gotcha_is_discarded(surface: Surface, accept: str) -> None:
     fields = {"name": "Ann", "_next": f"{PAGE}/ok"}
     usual = post(surface, fields, accept=accept)
     calls, counted = (surface.calls.reads, surface.calls.writes), tallies.discarded_forms
+    tallies.use.clear()
 
     answer = post(surface, {**fields, "_gotcha": "x"}, accept=accept)
 
@@ -304,6 +305,7 @@ def test_a_filled_gotcha_is_discarded(surface: Surface, accept: str) -> None:
     assert answer.headers.keys() == usual.headers.keys()
     assert (surface.calls.reads, surface.calls.writes) == calls
     assert tallies.discarded_forms == counted + 1
+    assert [place[1:] for place in tallies.use] == [(None, None, 0)]
 
 
 def test_a_double_click_is_one_row(surface: Surface) -> None:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from gateway.storage.key_store import Grants, KeyRequest
+from gateway.telemetry.events import tallies
 from tests.surfaces.stage import GRANTED, Surface, open_surface
 
 HEIGHT, TWIN = "H\u00f6he", "M\u00fcll"
@@ -87,6 +88,17 @@ def test_a_worksheet_that_nobody_reads(surface: Surface, title: str) -> None:
     """A report of a worksheet without cached rows costs no call."""
     assert surface.send("POST", f"{title}/refresh", key="script").status_code == 202
     assert surface.calls.reads == 0
+
+
+def test_a_report_counts_as_use_without_a_name(surface: Surface) -> None:
+    """Reports of worksheets that do not exist share one counter, because a name can be any text."""
+    tallies.use.clear()
+    for number in range(3):
+        surface.send("POST", f"Invented {number}/refresh", key="script")
+
+    assert [(place[1:], counts[0]) for place, counts in tallies.use.items()] == [
+        ((None, None, 0), 3)
+    ]
 
 
 @pytest.mark.parametrize("key", ["paid", None, "unknown"])

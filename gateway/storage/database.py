@@ -319,9 +319,9 @@ def _open_problem(database: Database, error: OSError | SQLAlchemyError) -> str:
 def _create_private(database: Path) -> None:
     """Create the file for its owner only, or check that the file can be used. Raises OSError.
 
-    An existing file is not opened. To close any descriptor of a file drops all POSIX locks of the
-    process on it, also those of SQLite (https://sqlite.org/howtocorrupt.html, 2.2), and the next
-    command would delete the WAL that a running gateway uses.
+    An existing file is not opened. If a process closes any descriptor of a file, it loses its POSIX
+    locks on the file, which SQLite uses (https://sqlite.org/howtocorrupt.html, 2.2). The next
+    command would then delete the WAL of a running gateway.
     """
     # SQLite creates its other files with this file's mode, and follows no links to them. An
     # unusable file must fail here: if connecting failed, aiosqlite's thread could outlive the loop.

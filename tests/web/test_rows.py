@@ -38,6 +38,7 @@ class FakeRows:
         no_cache: bool = False,
         unknown: Sequence[str] = (),
         seal: Seal | None = None,
+        text_bytes: int = 0,
     ) -> Served:
         self.encoders.add(encoder)
         self.fresh.append(no_cache)
@@ -54,6 +55,7 @@ class FakeRows:
         *,
         no_cache: bool = False,
         unknown: Sequence[str] = (),
+        text_bytes: int = 0,
     ) -> Served:
         self.encoders.add(encoder)
         self.fresh.append(no_cache)

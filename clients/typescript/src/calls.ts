@@ -210,7 +210,7 @@ function write<Result>(
     ...(ifMatch === undefined ? {} : { "If-Match": ifMatch }),
     ...(content === undefined ? {} : { "Content-Type": "application/json" }),
   };
-  const body = content === undefined ? {} : { body: encoded(content) };
+  const body = content === undefined ? {} : { body: encoded(content, true) };
   return { method, target, parse, headers, ...body, idempotencyKey };
 }
 
@@ -265,8 +265,11 @@ function withQuery(target: string, query: Record<string, Parameter>): string {
 const names = (given: Names | undefined): string | undefined =>
   given && encoded(typeof given === "string" ? [given] : given);
 
-/** Encodes as JSON. Throws if a value cannot be a cell value; `JSON.stringify` would convert it. */
-function encoded(value: object): string {
+/**
+ * Encodes as JSON. Throws if a value cannot be a cell value; `JSON.stringify` would convert or drop
+ * it. With `isWritten` undefined fields are omitted.
+ */
+function encoded(value: object, isWritten = false): string {
   const fields = new Map<unknown, string>(); // field name of each object, for error messages
   return JSON.stringify(value, function (this: Record<string, unknown>, name, each: unknown) {
     const isField = !Array.isArray(this) && !name.startsWith("$");
@@ -284,6 +287,14 @@ function encoded(value: object): string {
       );
     }
     if (typeof each === "function" && isInstance(this)) return undefined;
+    const named = field && `${field}: `;
+    if (each === undefined && !(isWritten && !Array.isArray(this))) {
+      throw new TypeError(`${named}undefined is not a value. Pass null for an empty cell.`);
+    }
+    if (typeof each === "object" && each !== null && isInstance(each) && !hasFields(each)) {
+      const { name: kind } = each.constructor; // such as a Map, whose JSON is {}
+      throw new TypeError(`${named}a ${kind} has no fields of its own. Pass a plain object.`);
+    }
     if (NO_VALUES.has(typeof each)) {
       throw new TypeError(
         `${field}: a ${typeof each} cannot be a cell value. Pass a string, number or boolean.`,
@@ -298,5 +309,7 @@ function isInstance(holder: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(holder);
   return !Array.isArray(holder) && prototype !== Object.prototype && prototype !== null;
 }
+
+const hasFields = (value: object): boolean => Object.keys(value).length > 0;
 
 const NO_VALUES: ReadonlySet<string> = new Set(["bigint", "function", "symbol"]);

@@ -57,6 +57,44 @@ def test_an_invalid_cell_value_is_named_with_its_field(
     assert middlebox.arrived == []
 
 
+UNDEFINED = "undefined is not a value. Pass null for an empty cell."
+OBJECTS: Mapping[str, str] = {
+    **{
+        f"sheet.{use}": f"TypeError {field}: {UNDEFINED}"
+        for use, field in (
+            ("deleteWhere({ name: 'x', due: undefined })", "due"),
+            ("updateWhere({ $or: [{ due: undefined }] }, { name: 'x' })", "due"),
+            ("list({ where: { due: { $gte: undefined } } })", "due"),
+            ("export('csv', { where: { due: { $in: ['x', undefined] } } })", "due"),
+            ("create({ due: ['x', undefined] })", "due"),
+        )
+    },
+    "sheet.list({ keys: ['name', undefined] })": f"TypeError {UNDEFINED}",
+    "sheet.list({ where: new Map([['due', 1]]) })": "TypeError a Map has no fields of its own.",
+    "sheet.deleteWhere(new Map([['due', 1]]))": "TypeError a Map has no fields of its own.",
+    "sheet.deleteWhere((async () => ({ due: 1 }))())": "TypeError a Promise has no fields",
+    "sheet.create(new URLSearchParams('due=1'))": "TypeError a URLSearchParams has no fields",
+    "sheet.deleteWhere({ due: { $in: new Set(['x']) } })": "TypeError due: a Set has no fields",
+    "sheet.list({ where: { due: /x/ } })": "TypeError due: a RegExp has no fields of its own.",
+}
+
+
+def test_a_value_that_json_would_drop_is_an_error(package: Package, middlebox: Middlebox) -> None:
+    """Undefined conditions and objects without own fields are errors; nothing is sent."""
+    found = results(package, middlebox.url, "x", *OBJECTS)
+    pairs = zip(found, OBJECTS.values(), strict=True)
+
+    assert [(line, words) for line, words in pairs if not line.startswith(words)] == []
+    assert middlebox.arrived == []
+
+
+def test_an_undefined_field_of_a_row_is_omitted(package: Package, api: Api) -> None:
+    """A field of a row with the value undefined is not written."""
+    written = "(await sheet.update(2, { name: undefined, state: 'x' })).fields"
+
+    assert results(package, api.url, api.keys["paid"], written) == ['{"state":"x"}']
+
+
 def test_methods_of_an_object_are_not_fields(package: Package, api: Api) -> None:
     """Functions of an object of a class are omitted, and a `URL` object can be the base URL."""
     of_url = "new Sheets({ ...options, baseUrl: new URL(options.baseUrl) }).sheet('Cities')"

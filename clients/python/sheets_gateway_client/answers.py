@@ -35,7 +35,8 @@ NO_ROUTE = 4040
 ROW_INDEX, CREATED = "rowIndex", "created"
 EXCERPT_CHARS = 200
 
-_SECONDS = re.compile(r"[0-9]+")
+_DIGITS = re.compile(r"[0-9]+")
+_QUOTED = re.compile(r'"[^"]*(?:"|\Z)')
 _OUTCOMES: Sequence[Outcome] = ("not_applied", "applied", "unknown")
 _BLANKS = re.compile(r"\s+")
 
@@ -62,6 +63,10 @@ class Answer:
 
 class OtherShape(Exception):
     """A success answer without the members of the API: it comes from another server."""
+
+
+class CutShort(Exception):
+    """A body that ends too early: a proxy accepted an incomplete body as complete."""
 
 
 def parse_row(answer: Answer) -> Row:
@@ -136,6 +141,19 @@ def parse_ndjson(answer: Answer) -> str:
     return _text_of_type(answer, "application/x-ndjson")
 
 
+def check_rows(answer: Answer, *, skip: int, limit: int | None) -> None:
+    """Raises CutShort if an export has fewer rows than its headers announce."""
+    total = answer.headers.get("x-total-count", "")
+    if not _DIGITS.fullmatch(total):
+        return
+    announced = max(0, int(total) - skip)
+    is_csv = answer.headers.get("content-type", "").startswith("text/csv")
+    ends = _QUOTED.sub("", answer.text) if is_csv else answer.text
+    rows = ends.count("\n") - is_csv  # without the header line
+    if rows < (announced if limit is None else min(announced, limit)):
+        raise CutShort("the body ends too early")
+
+
 def rows_of_ndjson(text: str) -> Iterator[Row]:
     """Yield the rows of an NDJSON export."""
     return (_row(json.loads(line)) for line in text.split("\n") if line)
@@ -193,7 +211,7 @@ def error_body(answer: Answer, *, is_write: bool, now: datetime) -> ErrorBody:
 def retry_after_seconds(answer: Answer, now: datetime) -> float | None:
     """Return `Retry-After` in seconds, or None if the header is absent or malformed."""
     given = answer.headers.get("retry-after", "").strip()
-    if _SECONDS.fullmatch(given):
+    if _DIGITS.fullmatch(given):
         return float(given)
     try:
         date = parsedate_to_datetime(given)

@@ -16,7 +16,9 @@ from typing import Any, Generic, Literal, TypeVar
 from urllib.parse import quote, urlencode
 
 from sheets_gateway_client.answers import (
+    Answer,
     Parse,
+    check_rows,
     parse_affected,
     parse_csv,
     parse_ndjson,
@@ -116,11 +118,17 @@ def list_rows(sheet: str, options: ListOptions) -> Call[Page]:
 
 def export(sheet: str, export_format: ExportFormat, options: ListOptions) -> Call[str]:
     """Request all matching rows as text. Raises ValueError for an unknown format."""
-    parse = _EXPORTS.get(export_format)
-    if parse is None:
+    text_of = _EXPORTS.get(export_format)
+    if text_of is None:
         raise ValueError(
             f"{export_format!r} is not an export format. Pass {' or '.join(_EXPORTS)}."
         )
+
+    def parse(answer: Answer) -> str:
+        text = text_of(answer)
+        check_rows(answer, skip=options.skip or 0, limit=options.limit)
+        return text
+
     query = {**_list_query(options), "format": export_format}
     return Call(method="GET", path=_path(sheet), parse=parse, query=query)
 

@@ -117,5 +117,5 @@ class CursorLost(SheetsError):
 class ConnectionFailed(SheetsFailure):
     """No answer to the last request: connection refused, connection lost, or timeout.
 
-    `__cause__` is the exception of httpx2.
+    `__cause__` is the exception of httpx2, or says that the body ends too early.
     """

@@ -14,12 +14,11 @@ Rules
 """
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from sheets_gateway_client.answers import Answer, OtherShape, error_body
+from sheets_gateway_client.answers import Answer, CutShort, OtherShape, error_body
 from sheets_gateway_client.calls import Call
 from sheets_gateway_client.errors import (
     ConnectionFailed,
@@ -56,7 +55,7 @@ class RetryOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Broken:
-    """A request without an answer."""
+    """A request without a complete answer."""
 
     error: Exception
     was_sent: bool
@@ -115,8 +114,13 @@ def next_step(
         failure = _no_answer(call, tries, result)
         return _again_or_raise(failure, tries, instant, can_help=True, retry_after=None)
     if result.is_success:
-        with suppress(OtherShape):  # another server answered, such as a proxy with an HTML page
+        try:
             return Done(value=call.parse(result))
+        except CutShort as cut:
+            broken = Broken(error=cut, was_sent=True, url=result.url)
+            return next_step(call, tries, broken, instant)
+        except OtherShape:  # another server answered, such as a proxy with an HTML page
+            pass
     body = error_body(result, is_write=call.is_write, now=instant.date)
     tries = _counted(tries, is_open=body.outcome == "unknown", is_further=body.code != IN_PROGRESS)
     kind = CursorLost if body.code == CURSOR_LOST else SheetsError

@@ -108,7 +108,7 @@ export const parseNdjson = (answer: Answer): string => textOfType(answer, "appli
 export function checkRows(text: string, { headers }: Answer, skip: number, limit: number): void {
   const total = Number(headers.get("x-total-count") ?? Number.NaN);
   const isCsv = headers.get("content-type")?.startsWith("text/csv");
-  const lines = text.replace(isCsv ? /"[^"]*"/g : /$^/, "").split("\n").length - 1;
+  const lines = text.replace(isCsv ? /"[^"]*("|$)/g : /$^/, "").split("\n").length - 1;
   const rows = isCsv ? lines - 1 : lines; // without the header line
   if (rows < Math.min(total - skip, limit)) throw new CutShort("the body ends too early");
 }

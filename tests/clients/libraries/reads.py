@@ -8,7 +8,6 @@ from unittest.mock import ANY
 
 from tests.clients.libraries.case import (
     PYTHON,
-    TYPESCRIPT,
     Case,
     Of,
     call,
@@ -44,6 +43,16 @@ NOT_THE_GATEWAYS = fails(kind="SheetsError", code=0, status=200)
 def numbers(first: int = 1, last: int = 130) -> list[Mapping[str, Any]]:
     """Return the expected rows of the worksheet `Long`."""
     return [row(number + 1, {"number": str(number)}) for number in range(first, last + 1)]
+
+
+def shorter_export(media_type: str, text: str) -> Fault:
+    """Return an export whose header announces 130 rows."""
+    headers = {
+        "Content-Type": media_type,
+        "X-Total-Count": "130",
+        "Access-Control-Expose-Headers": "*",
+    }
+    return Fault(status=200, headers=headers, text=text)
 
 
 def answered(body: object, status: int = 200) -> Fault:
@@ -229,28 +238,15 @@ _EXPORTS: Sequence[Case] = [
             f"an export in {export_format} with fewer rows than its header says counts as cut",
             call("export", export_format, skip=1, limit=2),
             whole,
-            senders=TYPESCRIPT,  # Node accepts a body that a proxy truncated
             sheet="Long",
-            faults=[
-                Fault(
-                    status=200,
-                    headers={
-                        "Content-Type": media_type,
-                        "X-Total-Count": "130",
-                        "Access-Control-Expose-Headers": "*",
-                    },
-                    text=cut,
-                )
-            ],
+            faults=[shorter_export(media_type, cut)],  # a proxy truncated the body
             requests=2,
         )
         for export_format, media_type, cut, whole in (
-            (
-                "csv",
-                "text/csv",
-                'rowIndex,number\r\n2,"1\n\n"\r\n',
-                "rowIndex,number\r\n3,2\r\n4,3\r\n",
-            ),
+            *[
+                ("csv", "text/csv", cut, "rowIndex,number\r\n3,2\r\n4,3\r\n")
+                for cut in ('rowIndex,number\r\n2,"1\n\n"\r\n', 'rowIndex,number\r\n2,"1\n\n')
+            ],
             (
                 "ndjson",
                 "application/x-ndjson",
@@ -292,6 +288,23 @@ _EXPORTS: Sequence[Case] = [
         senders=PYTHON,
         sheet="Long",
         requests=1,
+    ),
+    case(
+        "the rows of an export that ends within a row are read again",
+        call("export_rows", skip=127),
+        numbers(128),
+        senders=PYTHON,
+        sheet="Long",
+        faults=[shorter_export("application/x-ndjson", '{"rowIndex":129,"number":"1')],
+        requests=2,
+    ),
+    case(
+        "an export that stays shorter than its header says is an error",
+        call("export", "csv"),
+        fails("the body ends too early", kind="ConnectionFailed"),
+        sheet="Long",
+        client={"retry": {"tries": 1}},
+        faults=[shorter_export("text/csv", "rowIndex,number\r\n2,1\r\n")],
     ),
     case(
         "an export that stays cut raises an error and yields no row",

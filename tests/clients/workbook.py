@@ -17,6 +17,7 @@ CLIENTS_WORKBOOK: Mapping[str, Mapping[str, str]] = {
         "Mu\u0308ll": "name\ntwin\n",
         "Totals": "name,total sales,x,y\na,30,1,4\nb,10,2,5\nc,20,3,6\n",
         "Escaped": '"x%2Cy",x,y\n1,2,3\n0,5,6\n',
+        "Commas": '"x, y",x,y\n1,2,3\n0,2,4\n2,1,5\n',
         "Text": "name,note\na,it's\nb,100%25\nc,100%\n",
         "Tasks": "name,done\na,TRUE\nb,FALSE\nc,\n",
         "Orders": (

@@ -137,7 +137,7 @@ def _list_query(options: ListOptions) -> Mapping[str, str]:
     order = options.order
     return _given(
         where=_json_or_none(options.where),
-        order=order if order is None or isinstance(order, str) else ",".join(order),
+        order=order if isinstance(order, str) else _names(order),
         keys=_names(options.keys),
         limit=options.limit,
         skip=options.skip,

@@ -115,7 +115,7 @@ const NO_CURSOR =
 function listQuery(options: ListParameters): Record<string, Parameter> {
   return {
     where: options.where && encoded(options.where),
-    order: typeof options.order === "object" ? options.order.join() : options.order,
+    order: typeof options.order === "string" ? options.order : names(options.order),
     keys: names(options.keys),
     limit: options.limit,
     skip: options.skip,

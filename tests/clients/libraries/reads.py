@@ -86,6 +86,25 @@ _PAGES: Sequence[Case] = [
         ),
         sent={"no-cache": ["true"]},
     ),
+    *[
+        case(
+            f"rows are sorted by {order}",
+            call("list", order=order, keys=["y"]),
+            page(*(row(at, {"y": f"{at + 1}"}) for at in rows)),
+            sheet="Commas",
+            sent={"order": [sent]},
+        )
+        for order, sent, rows in (
+            ("-y", "-y", [4, 3, 2]),
+            ("x,-y", "x,-y", [4, 3, 2]),
+            ("x, y", "x, y", [3, 2, 4]),
+            (["x, y"], '["x, y"]', [3, 2, 4]),
+            (["x", "x, y"], '["x","x, y"]', [4, 3, 2]),
+            (["-x", "-x, y"], '["-x","-x, y"]', [2, 3, 4]),
+            (["-x", "y"], '["-x","y"]', [2, 3, 4]),
+            ([], "[]", [2, 3, 4]),
+        )
+    ],
     case(
         "a page without options has all fields and no total",
         call("list"),

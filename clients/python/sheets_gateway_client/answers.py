@@ -5,6 +5,7 @@ Rules
   other answer comes from a proxy or another server, and says nothing about the outcome of a write.
 - A member of an error with an unexpected type counts as absent.
 - A success without the members of the API also comes from another server.
+- A success whose media type is JSON, but not its body, is incomplete: a proxy truncated it.
 """
 
 import json
@@ -32,12 +33,15 @@ Parse = Callable[["Answer"], Parsed]
 
 ERROR_TYPE = "SheetsonError"
 NO_ROUTE = 4040
+TOO_EARLY = "the body ends too early"
 ROW_INDEX, CREATED = "rowIndex", "created"
 EXCERPT_CHARS = 200
 
+_JSON_TYPE = re.compile(r"[^;]*[/+]json\s*(;|\Z)", re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9]+")
 _QUOTED = re.compile(r'"[^"]*(?:"|\Z)')
 _OUTCOMES: Sequence[Outcome] = ("not_applied", "applied", "unknown")
+_NO_JSON = object()
 _BLANKS = re.compile(r"\s+")
 
 
@@ -151,7 +155,7 @@ def check_rows(answer: Answer, *, skip: int, limit: int | None) -> None:
     ends = _QUOTED.sub("", answer.text) if is_csv else answer.text
     rows = ends.count("\n") - is_csv  # without the header line
     if rows < (announced if limit is None else min(announced, limit)):
-        raise CutShort("the body ends too early")
+        raise CutShort(TOO_EARLY)
 
 
 def rows_of_ndjson(text: str) -> Iterator[Row]:
@@ -242,7 +246,7 @@ def _wrong_place(answer: Answer) -> str:
 
 
 def _foreign(answer: Answer, *, is_write: bool, wait: float | None) -> ErrorBody:
-    target = answer.headers.get("location")
+    target = answer.headers.get("location") if 300 <= answer.status < 400 else None
     hint = f"It redirects to {target}: correct" if target else "Check"
     excerpt = _BLANKS.sub(" ", answer.text[:EXCERPT_CHARS]).strip()
     return ErrorBody(
@@ -283,15 +287,18 @@ def _member(body: Any, name: str, kind: type[Parsed]) -> Parsed:
 
 
 def _object(answer: Answer) -> Mapping[str, Any]:
+    """Return the body. Raises CutShort if it is incomplete, OtherShape if it is no object."""
     body = _json(answer)
+    if body is _NO_JSON and _JSON_TYPE.match(answer.headers.get("content-type", "")):
+        raise CutShort(TOO_EARLY)
     if not isinstance(body, dict):
         raise OtherShape("object")
     return body
 
 
 def _json(answer: Answer) -> Any:
-    """Return the parsed body, or None if it is not JSON."""
+    """Return the parsed body, or `_NO_JSON` if it is not JSON."""
     try:
         return json.loads(answer.text)
     except (ValueError, RecursionError):
-        return None
+        return _NO_JSON

@@ -6,6 +6,7 @@
 //   write.
 // - A member of an error with an unexpected type counts as absent.
 // - A success without the members of the API also comes from another server.
+// - A success whose media type is JSON, but not its body, is incomplete: a proxy truncated it.
 
 import { NOT_FROM_GATEWAY, type ErrorBody, type Outcome, type Problem } from "./errors.js";
 import type { Affected, AnyFields, Cell, Page, Row, UpsertedRow } from "./rows.js";
@@ -24,11 +25,19 @@ export type Parse<Result> = (answer: Answer) => Result;
 
 type Json = Record<string, unknown>;
 
+/** A body that ends too early: a proxy, or Node, accepted an incomplete body as complete. */
+export class CutShort extends Error {
+  constructor() {
+    super("the body ends too early");
+  }
+}
+
 /** A success answer without the members of the API: it comes from another server. */
 export class OtherShape extends Error {}
 
 const ERROR_TYPE = "SheetsonError";
 const NO_ROUTE = 4040;
+const JSON_TYPE = /^[^;]*[/+]json\s*(;|$)/i;
 const EXCERPT_CHARS = 200;
 const OUTCOMES: readonly unknown[] = ["not_applied", "applied", "unknown"];
 
@@ -94,9 +103,6 @@ export function parseSchema(answer: Answer): Schema<AnyFields> {
   return body as unknown as Schema<AnyFields>;
 }
 
-/** An export with fewer rows than its headers announce. */
-export class CutShort extends Error {}
-
 export const parseCsv = (answer: Answer): string => textOfType(answer, "text/csv");
 
 export const parseNdjson = (answer: Answer): string => textOfType(answer, "application/x-ndjson");
@@ -110,7 +116,7 @@ export function checkRows(text: string, { headers }: Answer, skip: number, limit
   const isCsv = headers.get("content-type")?.startsWith("text/csv");
   const lines = text.replace(isCsv ? /"[^"]*("|$)/g : /$^/, "").split("\n").length - 1;
   const rows = isCsv ? lines - 1 : lines; // without the header line
-  if (rows < Math.min(total - skip, limit)) throw new CutShort("the body ends too early");
+  if (rows < Math.min(total - skip, limit)) throw new CutShort();
 }
 
 /** Returns the body. Throws OtherShape if the answer has another media type. */
@@ -171,7 +177,8 @@ const wrongPlace = ({ url }: Answer): string =>
   ` The request went to ${url}: remove /v2 and wrong paths from the base URL.`;
 
 function foreign(answer: Answer, isWrite: boolean, wait: number | undefined): ErrorBody {
-  const target = answer.headers.get("location");
+  const isRedirect = answer.status >= 300 && answer.status < 400;
+  const target = isRedirect ? answer.headers.get("location") : null;
   const hint = target === null ? "Check" : `It redirects to ${target}: correct`;
   const excerpt = answer.text.slice(0, EXCERPT_CHARS).replace(/\s+/g, " ").trim();
   return {
@@ -220,8 +227,11 @@ function numberOf(value: unknown): number {
   return value;
 }
 
+/** Returns the body. Throws CutShort if it is incomplete, OtherShape if it is no object. */
 function objectOf(answer: Answer): Json {
   const body = jsonOf(answer);
+  const isJson = JSON_TYPE.test(answer.headers.get("content-type") ?? "");
+  if (body === undefined && isJson) throw new CutShort();
   if (!isObject(body)) throw new OtherShape("object");
   return body;
 }

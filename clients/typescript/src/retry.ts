@@ -41,7 +41,7 @@ export const DEFAULT_RETRY: RetryOptions = {
   backoffSeconds: 0.5,
 };
 
-/** A request without an answer. */
+/** A request without a complete answer. */
 export interface Broken {
   readonly error: unknown;
   /** True if the gateway might have received the request. */

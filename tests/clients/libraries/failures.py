@@ -196,6 +196,36 @@ _REPEATED: Sequence[Case] = [
         requests=2,
     ),
 ]
+_CUT_HEADERS = {"Content-Type": "application/json; charset=utf-8", "Location": "/v2/sheets/T/12"}
+_CUT: Sequence[Case] = [  # a proxy truncated the body and passed it on as complete
+    *[
+        create(
+            f"a success with the JSON {text!r} counts as a lost answer to a write",
+            faults=[
+                Fault(is_forwarded=True, status=201, headers=_CUT_HEADERS, text=text),
+            ],
+            requests=2,
+        )
+        for text in ("", '{"rowIndex": 1')
+    ],
+    read(
+        "a success with cut JSON counts as a lost answer to a read",
+        faults=[Fault(status=200, headers=_CUT_HEADERS, text='{"rowIndex": 2, "na')],
+        requests=2,
+    ),
+    create(
+        "a success whose JSON stays cut leaves the outcome unknown",
+        fails("the body ends too early", kind="ConnectionFailed", outcome="unknown"),
+        client=ONCE,
+        faults=[Fault(status=201, headers=_CUT_HEADERS, text="{")],
+    ),
+    create(
+        "a success of another server is not called a redirect",
+        fails("Check the base URL", code=0, status=201, outcome="unknown"),
+        client=ONCE,
+        faults=[Fault(status=201, headers={"Location": "/x"})],
+    ),
+]
 _OTHERS: Sequence[tuple[str, Fault, str]] = [
     ("a page", Fault(status=502), "Bad gateway"),
     ("nothing", Fault(status=502, text=""), "The body begins: "),
@@ -368,4 +398,4 @@ _ERRORS: Sequence[Case] = [
     ),
 ]
 
-FAILURES: Sequence[Case] = [*_REPEATED, *_ERRORS]
+FAILURES: Sequence[Case] = [*_REPEATED, *_CUT, *_ERRORS]

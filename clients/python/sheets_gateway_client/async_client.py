@@ -47,7 +47,8 @@ class AsyncSheets:
     With `values="typed"` cells are numbers, booleans and ISO dates instead of displayed text, and
     ISO dates written to a date column become dates. Without `values` the gateway's setting
     `api.values` applies. `timeout_seconds` limits each time without data from the gateway. `sleep`
-    and `timing` are for tests. Raises ValueError if the base URL or the API key is not valid.
+    and `timing` are for tests. Raises ValueError if the base URL, the API key or the spreadsheet ID
+    is not valid.
     """
 
     def __init__(

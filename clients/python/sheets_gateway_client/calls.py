@@ -6,6 +6,7 @@ stays the same in all requests of a call.
 
 import json
 import math
+import re
 import uuid
 from collections import UserString
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,6 +45,8 @@ Parsed = TypeVar("Parsed")
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 _WORKSHEETS = "sheets"
+_VISIBLE = re.compile(r"[\x21-\x7e]+")
+_VISIBLE_WORDS = re.compile(r"[\x21-\x7e]+( [\x21-\x7e]+)*")
 
 _EXAMPLE = "{'name': 'Austin'}"
 _HINTS: Sequence[tuple[type[object], str]] = (
@@ -252,8 +255,10 @@ def _write(
     prefer: str | None = None,
 ) -> Call[Parsed]:
     headers = {
-        IDEMPOTENCY_KEY: str(uuid.uuid4()) if key is None else key,
-        "If-Match": if_match,
+        IDEMPOTENCY_KEY: str(uuid.uuid4()) if key is None else visible("idempotency_key", key),
+        "If-Match": None
+        if if_match is None
+        else visible("if_match", if_match, may_have_blanks=True),
         "Prefer": prefer,
         "Content-Type": None if body is None else "application/json",
     }
@@ -266,6 +271,14 @@ def _write(
         body=None if body is None else _encoded(body),
         is_write=True,
     )
+
+
+def visible(name: str, given: object, *, may_have_blanks: bool = False) -> str:
+    """Return the value of an argument that a header has. Raises ValueError if it cannot have it."""
+    allowed = _VISIBLE_WORDS if may_have_blanks else _VISIBLE
+    if not isinstance(given, str) or allowed.fullmatch(given) is None:
+        raise ValueError(f"{name} {given!r} is not visible ASCII text.")
+    return given
 
 
 def _path(sheet: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import httpx2
 
 from sheets_gateway_client.answers import Answer
-from sheets_gateway_client.calls import Call
+from sheets_gateway_client.calls import Call, visible
 from sheets_gateway_client.retry import Broken, Done, Instant, RetryOptions, Tries, Wait, next_step
 
 Parsed = TypeVar("Parsed")
@@ -59,11 +59,12 @@ def client_options(
 ) -> dict[str, Any]:
     """Return the arguments of `httpx2.Client` and `httpx2.AsyncClient`.
 
-    Raises ValueError if the base URL or the API key is not valid.
+    Raises ValueError if the base URL, the API key or the spreadsheet ID is not valid.
     """
     headers = {"Authorization": f"Bearer {_key(api_key)}", "Accept": "application/json"}
     if spreadsheet_id is not None:
-        headers["X-Spreadsheet-Id"] = spreadsheet_id
+        given = spreadsheet_id.strip() if isinstance(spreadsheet_id, str) else spreadsheet_id
+        headers["X-Spreadsheet-Id"] = visible("spreadsheet_id", given)
     return {
         "base_url": f"{_base(base_url).rstrip('/')}/v2/",
         "headers": headers,

@@ -19,6 +19,7 @@ import {
   type Parse,
 } from "./answers.js";
 import { SheetsFailure } from "./errors.js";
+import { visible } from "./options.js";
 import type { Page, Values } from "./rows.js";
 
 /** A request, and the parser of its answer. */
@@ -202,12 +203,12 @@ function write<Result>(
   options: WriteParameters,
   more: Readonly<Record<string, string>> = {},
 ): Call<Result> {
-  const idempotencyKey = options.idempotencyKey ?? newKey();
+  const idempotencyKey = visible("idempotencyKey", options.idempotencyKey ?? newKey());
   const { ifMatch } = options;
   const headers = {
     ...more,
     "Idempotency-Key": idempotencyKey,
-    ...(ifMatch === undefined ? {} : { "If-Match": ifMatch }),
+    ...(ifMatch === undefined ? {} : { "If-Match": visible("ifMatch", ifMatch, true) }),
     ...(content === undefined ? {} : { "Content-Type": "application/json" }),
   };
   const body = content === undefined ? {} : { body: encoded(content, true) };

@@ -2,7 +2,7 @@
 
 import type { Answer } from "./answers.js";
 import { listWorksheets, type Call } from "./calls.js";
-import { checked } from "./options.js";
+import { checked, visible } from "./options.js";
 import {
   DEFAULT_RETRY,
   nextStep,
@@ -80,15 +80,16 @@ export class Sheets<Default extends Values = "displayed"> {
   readonly #timing: Timing;
   readonly #values: Values | undefined;
 
-  /** Throws TypeError for an invalid base URL, an invalid API key or an unknown option. */
+  /** Throws TypeError for an invalid base URL, API key or spreadsheet ID, or an unknown option. */
   constructor(options: SheetsOptions<Default>) {
     const key = keyOf(options?.apiKey);
-    const id = checked("client", options).spreadsheetId;
+    const id: unknown = checked("client", options).spreadsheetId;
+    const trimmed = typeof id === "string" ? id.trim() : id;
     this.#base = `${baseOf(options.baseUrl)}/v2/`;
     this.#headers = {
       Accept: "application/json",
       Authorization: `Bearer ${key}`,
-      ...(id === undefined ? {} : { "X-Spreadsheet-Id": id }),
+      ...(id === undefined ? {} : { "X-Spreadsheet-Id": visible("spreadsheetId", trimmed) }),
     };
     this.#timeoutMs = timerMs(options.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS);
     this.#retry = { ...DEFAULT_RETRY, ...checked("retry", options.retry ?? {}) };

@@ -36,3 +36,13 @@ export function checked<Options extends object>(
     `${JSON.stringify(unknown)} is not an option here. The options are ${known.join(", ")}.`,
   );
 }
+
+/** Returns the value of an option that a header has. Throws TypeError if it cannot have it. */
+export function visible(name: string, given: unknown, mayHaveBlanks = false): string {
+  const allowed = mayHaveBlanks ? VISIBLE_WORDS : VISIBLE;
+  if (typeof given === "string" && allowed.test(given)) return given;
+  throw new TypeError(`${name} ${JSON.stringify(given)} is not visible ASCII text.`);
+}
+
+const VISIBLE = /^[\x21-\x7e]+$/;
+const VISIBLE_WORDS = /^[\x21-\x7e]+( [\x21-\x7e]+)*$/;

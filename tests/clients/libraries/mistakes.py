@@ -1,5 +1,6 @@
 """Cases of common mistakes: wrong settings and arguments, which are errors before a request."""
 
+import json
 from collections import UserString
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
@@ -21,7 +22,7 @@ from tests.clients.libraries.case import (
     tagged,
 )
 from tests.clients.libraries.failures import READ
-from tests.clients.libraries.senders import Call
+from tests.clients.libraries.senders import Call, camel
 
 CIRCULAR: list[object] = []
 CIRCULAR.append(CIRCULAR)
@@ -30,6 +31,15 @@ CIRCULAR.append(CIRCULAR)
 def refused(name: str, steps: Sequence[Step], **members: Any) -> Case:
     """Return a case whose calls raise an error without a request."""
     return case(name, steps=steps, requests=0, **members)
+
+
+def of_header(python: str, typescript: str, value: object) -> tuple[str, str]:
+    """Return words of the errors for a value that cannot be sent in a header."""
+    words = "is not visible ASCII text."
+    return (
+        f"{python} {value!r} {words}",
+        f"{typescript} {json.dumps(value, ensure_ascii=False)} {words}",
+    )
 
 
 def unusable(
@@ -62,6 +72,7 @@ _SETTINGS: Sequence[Case] = [
             {"base_url": URL.upper()},
             {"api_key": f" {KEY}"},
             {"api_key": f"\t{KEY}\r\n"},
+            {"spreadsheet_id": " demo\r\n"},
         )
     ],
     *[
@@ -95,6 +106,13 @@ _SETTINGS: Sequence[Case] = [
             "//h/#secret",
         )
     ],
+    *[
+        unusable(
+            {"spreadsheet_id": given}, *of_header("spreadsheet_id", "spreadsheetId", given.strip())
+        )
+        for given in ("a b", "a\nb", "tabellé", " ")
+    ],
+    unusable({"spreadsheet_id": 7}, *of_header("spreadsheet_id", "spreadsheetId", 7)),
     unusable({"api_key": "Bearer sgw_x"}, 'Remove blanks and "Bearer".', hides="sgw"),
     *[
         unusable({"api_key": key}, "The API key is not visible ASCII text.", hides="sgw")
@@ -182,6 +200,26 @@ _ARGUMENTS: Sequence[Case] = [
                 )
             ],
         ],
+    ),
+    refused(
+        "an Idempotency-Key or ETag that a header cannot have is named",
+        [
+            (asked, mistake(*of_header(name, camel(name), given)))
+            for name, values in (
+                ("idempotency_key", ("a\nb", "a b", "a ", "bestell-é", "", 7)),
+                ("if_match", ('"a"\n', " ", "é", "", 7)),
+            )
+            for given in values
+            for asked in (
+                call("update", 2, {"name": "x"}, **{name: given}),
+                call("delete", 2, **{name: given}),
+            )
+        ],
+    ),
+    case(
+        "several ETags are accepted",
+        call("update", 2, {"name": "x"}, if_match='"x", W/"y"'),
+        fails(code=4120),
     ),
     refused(
         "a missing argument is named",

@@ -36,7 +36,7 @@ BUGS: Mapping[str, tuple[str, Bug | None, Bug]] = {
     ),
     "no key": (
         CREATED_ONCE,
-        ("calls.py", "IDEMPOTENCY_KEY: str(uuid.uuid4()) if key is None else key", "'X': key"),
+        ("calls.py", "        IDEMPOTENCY_KEY: str(uuid", "        'X': str(uuid"),
         ("calls.js", '"Idempotency-Key": idempotencyKey,', ""),
     ),
     "Retry-After ignored": (

@@ -9,7 +9,7 @@ import math
 import re
 import uuid
 from collections import UserString
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from datetime import date, time
 from decimal import Decimal
@@ -359,6 +359,8 @@ def _plain(value: Any, name: str, levels: int) -> Any:
         return [_plain(each, name, levels - 1) for each in value]
     kind = type(value).__name__
     hint = next((hint for kinds, hint in _HINTS if isinstance(value, kinds)), _ANY_HINT)
+    if hasattr(value, "item") and not isinstance(value, Sized):  # a scalar of NumPy
+        kind, hint = f"{type(value).__module__}.{kind}", "Pass value.item()."
     raise ValueError(f"{name!r}: a {kind} cannot be a cell value. {hint}")
 
 

@@ -28,6 +28,11 @@ CIRCULAR: list[object] = []
 CIRCULAR.append(CIRCULAR)
 
 
+def numpy_like() -> object:
+    """Return an object whose type has the name and module of a NumPy boolean, and `item`."""
+    return type("bool", (), {"__module__": "numpy", "item": lambda _: True})()
+
+
 def refused(name: str, steps: Sequence[Step], **members: Any) -> Case:
     """Return a case whose calls raise an error without a request."""
     return case(name, steps=steps, requests=0, **members)
@@ -297,6 +302,11 @@ _VALUES: Sequence[Case] = [
             ("NaN", float("nan"), "nan cannot be a cell value. Pass None"),
             ("infinity", float("-inf"), "-inf cannot be a cell value."),
             ("a UserString", UserString("x"), "a UserString cannot be a cell value. Pass str("),
+            (
+                "a value of another module",
+                numpy_like(),
+                "a numpy.bool cannot be a cell value. Pass value.item()",
+            ),
             ("a circular list", CIRCULAR, "the value contains itself, or has over"),
         )
     ],

@@ -287,7 +287,7 @@ def _member(body: Any, name: str, kind: type[Parsed]) -> Parsed:
 
 
 def _object(answer: Answer) -> Mapping[str, Any]:
-    """Return the body. Raises CutShort if it is incomplete, OtherShape if it is no object."""
+    """Return the body. Raises CutShort if it is incomplete, OtherShape if it is another value."""
     body = _json(answer)
     if body is _NO_JSON and _JSON_TYPE.match(answer.headers.get("content-type", "")):
         raise CutShort(TOO_EARLY)

@@ -227,7 +227,7 @@ function numberOf(value: unknown): number {
   return value;
 }
 
-/** Returns the body. Throws CutShort if it is incomplete, OtherShape if it is no object. */
+/** Returns the body. Throws CutShort if it is incomplete, OtherShape if it is another value. */
 function objectOf(answer: Answer): Json {
   const body = jsonOf(answer);
   const isJson = JSON_TYPE.test(answer.headers.get("content-type") ?? "");

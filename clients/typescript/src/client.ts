@@ -119,9 +119,8 @@ export class Sheets<Default extends Values = "displayed"> {
     return this.#run(listWorksheets(), checked("worksheets", options).signal);
   }
 
-  async #run<Result>(call: Call<Result>, given: AbortSignal | undefined): Promise<Result> {
+  async #run<Result>(call: Call<Result>, signal: AbortSignal | undefined): Promise<Result> {
     const timing = this.#timing;
-    const signal = given && ownSignal(given);
     let tries: Tries = {
       options: this.#retry,
       startedAt: timing.instant().now,
@@ -166,13 +165,6 @@ export class Sheets<Default extends Values = "displayed"> {
     }
   }
 }
-
-/**
- * Returns a signal of one call, which aborts with `given`: Node warns of many listeners on one
- * signal. Older runtimes have no `AbortSignal.any`; calls then share the signal.
- */
-const ownSignal = (given: AbortSignal): AbortSignal =>
-  "any" in AbortSignal ? AbortSignal.any([given]) : given;
 
 function keyOf(given: unknown): string {
   const key = typeof given === "string" ? given.trim() : "";

@@ -8,11 +8,8 @@ import pytest
 
 from tests.clients.middlebox import Fault, Middlebox
 from tests.clients.typescript.package import Package, node, run
-from tests.clients.typescript.test_own import results
 from tests.journeys.conftest import Api
 
-MANY = 12
-"""Calls at once; Node warns of more than 10 listeners on one signal."""
 PATIENT = {"totalSeconds": 1e9, "maxWaitSeconds": 1e9}
 ABORT = Path(__file__).with_name("abort.mjs")
 
@@ -43,14 +40,3 @@ def test_an_aborted_call_ends_at_once(
     assert found["outcome"] == "the reason", done.stderr
     assert found["ms"] < 10_000
     assert len(middlebox.arrived) == requests
-
-
-def test_many_calls_share_a_signal(package: Package, api: Api, middlebox: Middlebox) -> None:
-    """Node prints no warning if many calls have one signal, also while they wait to repeat."""
-    middlebox.fail(*[Fault(status=503)] * MANY)
-    calls = f"""(async ({{ signal }}) => {{
-        const asked = Array.from({{ length: {MANY} }}, () => sheet.get(2, {{ signal }}));
-        return (await Promise.all(asked)).length;
-    }})(new AbortController())"""
-
-    assert results(package, middlebox.url, api.keys["paid"], calls) == [str(MANY)]

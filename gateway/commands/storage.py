@@ -116,10 +116,14 @@ def copy(
         fail("--to: must be the URL of a PostgreSQL database")
     if not source.is_file():
         fail(f"--from: {source} does not exist. Name the SQLite file to copy")
-    for store, name in ((source, "--from"), (database, "--to" if target else "access.database")):
-        run(migrate_database(store), waits_for="the database", database=name)
-    with reported(), store_lock(source), store_lock(database):
-        counts = run(copy_store(source, database), waits_for="the database")
+    with reported(), store_lock(source):
+        for store, name in (
+            (source, "--from"),
+            (database, "--to" if target else "access.database"),
+        ):
+            run(migrate_database(store), waits_for="the database", database=name)
+        with store_lock(database):
+            counts = run(copy_store(source, database), waits_for="the database")
     say_done(
         f"Copied {counted(counts['api_keys'], 'key')} and "
         f"{counted(counts['idempotency_records'], 'record')} of writes from {source} to {database}"

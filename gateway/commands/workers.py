@@ -230,7 +230,7 @@ class _Parent:
     def _greet(self) -> None:
         metrics = ", ".join(each.metrics for each in self._workers if each.metrics)
         and_metrics = f", metrics on {metrics}" if metrics else ""
-        with suppress(OutputError):
+        with suppress(OutputError, OSError):  # a full disk, or a pipe that nothing reads
             say(f"Sheets gateway on {self._url}, {len(self._workers)} workers{and_metrics}")
         self._is_greeted = True
 

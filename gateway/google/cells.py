@@ -206,7 +206,7 @@ def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetVie
             column_types[at], rule = column.column_type, column.data_validation_rule
             if rule is not None and rule.condition is not None:
                 column_options[at] = rule.condition.options
-    tables = [*map(_native, own)]
+    native = _native(own[0]) if len(own) == 1 else NO_TABLE
     return SheetView(
         sheet_id=properties.sheet_id,
         title=properties.title,
@@ -215,9 +215,7 @@ def view_of(sheet: Sheet, block_count: int, *, has_forms: bool) -> Work[SheetVie
         frozen_rows=grid.frozen_row_count,
         blocks=blocks,
         # After all its rows were deleted, a table can have its totals row in place of the header.
-        table=tables[0]
-        if len(own) == 1 and tables[0].last_row >= tables[0].first_row
-        else NO_TABLE,
+        table=native if native.last_row >= native.first_row else NO_TABLE,
         column_types=column_types,
         column_options=column_options,
         tables=tuple(map(_native, sheet.tables)),

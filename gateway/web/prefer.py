@@ -10,10 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 
 from gateway.errors import InvalidRequest
+from gateway.table.header import letters
 from gateway.table.quoting import quoted
 from gateway.web.head import Head
 from gateway.web.signature import MAX_AFFECTED, ON_CONFLICT, RESOLUTION, WHERE, Signature
-from gateway.web.unknown_parameters import by_letters, misspelling
+from gateway.web.unknown_parameters import DRY_RUNS, by_letters, misspelling
 
 PREFER = b"prefer"
 PREFERENCE_APPLIED = "Preference-Applied"
@@ -70,7 +71,7 @@ def check_preferences(head: Head, operation: Signature) -> None:
     found = preferences(head)
     if "rollback" in found.get("tx", ()):
         raise InvalidRequest("The gateway cannot roll back writes. Remove tx=rollback from Prefer.")
-    if "dry-run" in found:
+    if any(letters(name) in DRY_RUNS for name in found):
         raise InvalidRequest("The gateway has no dry run. Remove dry-run from Prefer.")
     for name in _NAMES.values():
         if name in found and name not in operation.preferences:

@@ -153,10 +153,10 @@ def judge(name: str, operation: Signature, *, has_value: bool) -> tuple[str, tup
         return (operation.refusal(base), ()) if is_filled or counts else _IGNORED
     if mistake := misspelling(written, _NAMES, _BRACKETLESS):
         return f"Unknown parameter {mistake}", ()
-    if not is_filled or operation.ignores_unknown_parameters:
+    advice = DRY_RUNS.get(letters(base)) if operation.is_write else None  # even if empty
+    if not advice and (not is_filled or operation.ignores_unknown_parameters):
         return _IGNORED
-    advice = WORDS.get(letters(base)) or (operation.is_write and DRY_RUNS.get(letters(base)))
-    if advice:
+    if advice := advice or WORDS.get(letters(base)):
         return f"Unknown parameter {quoted(base)}: {advice}", ()
     found = _OPERATOR.match(written)
     names = (name, base) if found is None else (name, base, found["field"])

@@ -262,12 +262,13 @@ class Answers:
         the answer's links.
         """
         byte_count = len(encoded.body) + OVERHEAD_BYTES + BYTES_OF_TEXT * text_bytes
+        if byte_count > self._max_bytes:
+            return encoded
         if self._byte_count + byte_count > self._max_bytes:
             self._kept.clear()
             self._byte_count = 0
-        if byte_count <= self._max_bytes:
-            self._kept[key] = encoded
-            self._byte_count += byte_count
+        self._kept[key] = encoded
+        self._byte_count += byte_count
         return encoded
 
 

@@ -225,7 +225,16 @@ def test_no_write_ignores_a_word_of_another_service(
     assert code == (400, 4002)
 
 
-DRY = ("dry_run=true", "dryRun=1", "dry-run=true", "validateOnly=true", "preview=1", "what_if=1")
+DRY = (
+    "dry_run",
+    "dryRun=",
+    "dry_run=true",
+    "dryRun=1",
+    "dry-run=true",
+    "validateOnly=true",
+    "preview=1",
+    "what_if=1",
+)
 
 
 @pytest.mark.parametrize("word", DRY)

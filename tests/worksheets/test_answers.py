@@ -12,6 +12,7 @@ from gateway.table.table import make_table
 from gateway.worksheets.answers import (
     MAX_PLACES,
     OVERHEAD_BYTES,
+    Answers,
     Bodies,
     EncodedRows,
     Encodings,
@@ -196,6 +197,16 @@ def test_short_cells_under_long_names_have_room() -> None:
             kept.get(encoder, None, table.header.whole, places(range(first, first + 20)))
 
     assert encoder.count == 1_000
+
+
+def test_an_answer_to_a_long_query_drops_no_others() -> None:
+    """An answer that exceeds the limit by its query is not cached, and leaves the others."""
+    answers = Answers(10_000)
+    answers.keep("short", EncodedPage(b"body", "tag"))
+    answers.keep("long", EncodedPage(b"body", "tag"), 2_000)
+
+    assert answers.get("short") is not None
+    assert answers.get("long") is None
 
 
 def test_selections_and_columns_have_rows_of_their_own() -> None:

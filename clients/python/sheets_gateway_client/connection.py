@@ -62,7 +62,7 @@ def client_options(
     Raises ValueError if the base URL, the API key or the spreadsheet ID is not valid.
     """
     headers = {"Authorization": f"Bearer {_key(api_key)}", "Accept": "application/json"}
-    if spreadsheet_id is not None:
+    if spreadsheet_id is not None and spreadsheet_id != "":
         given = spreadsheet_id.strip() if isinstance(spreadsheet_id, str) else spreadsheet_id
         headers["X-Spreadsheet-Id"] = visible("spreadsheet_id", given)
     return {

@@ -308,7 +308,8 @@ function encoded(value: object, isWritten = false): string {
 /** True for an instance of a class, whose functions are methods and not fields. */
 function isInstance(holder: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(holder);
-  return !Array.isArray(holder) && prototype !== Object.prototype && prototype !== null;
+  if (Array.isArray(holder) || prototype === null) return false;
+  return Object.getPrototypeOf(prototype) !== null; // plain objects also of another realm
 }
 
 const hasFields = (value: object): boolean => Object.keys(value).length > 0;

@@ -89,7 +89,9 @@ export class Sheets<Default extends Values = "displayed"> {
     this.#headers = {
       Accept: "application/json",
       Authorization: `Bearer ${key}`,
-      ...(id === undefined ? {} : { "X-Spreadsheet-Id": visible("spreadsheetId", trimmed) }),
+      ...(id === undefined || id === ""
+        ? {}
+        : { "X-Spreadsheet-Id": visible("spreadsheetId", trimmed) }),
     };
     this.#timeoutMs = timerMs(options.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS);
     this.#retry = { ...DEFAULT_RETRY, ...checked("retry", options.retry ?? {}) };

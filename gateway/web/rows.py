@@ -316,6 +316,9 @@ def run_list(
 MOST_LINKS = 4
 """Maximum number of `Link` headers in the cache of one encoded list. A full cache is cleared."""
 
+LONGEST_KEPT_KEY = 512
+"""Maximum size of a cached link's key in bytes, because a short query has long spellings."""
+
 LONGEST_LINK = 2_048
 """Maximum size of the `Link` header in bytes. A longer one is left out.
 
@@ -352,7 +355,9 @@ def listed_rows(request: Request, target: Target, asked: Asked, served: Served) 
             pages = (start, start, max(0, skip - limit))
             before = b'%bskip=0>; rel="first", %bskip=%d>; rel="prev"' % pages
             link = b"%b, %b" % (link, before) if link else before
-        link = kept[key] = link if len(link) <= LONGEST_LINK else b""
+        link = link if len(link) <= LONGEST_LINK else b""
+        if len(key) <= LONGEST_KEPT_KEY:
+            kept[key] = link
     lines = [(b"link", link)] if link else []
     if paging.total is not None:
         lines.append((b"x-total-count", b"%d" % paging.total))

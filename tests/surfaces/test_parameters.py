@@ -285,6 +285,25 @@ def test_long_lists_of_names_take_no_memory(surface: Surface, path: str) -> None
     assert taken < 1_000_000
 
 
+def test_long_spellings_of_one_query_take_no_memory(surface: Surface) -> None:
+    """Links of a cached answer are kept for short queries only."""
+    path = "Cities?where=%7B%22population%22:%7B%22$gt%22:1%7D"
+    for limit in range(1, 31):
+        surface.send("GET", f"{path}%7D&limit={limit}")
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for limit in range(1, 31):
+            for blanks in (3_800, 3_801, 3_802):
+                surface.send("GET", f"{path}{'+' * blanks}%7D&limit={limit}")
+        gc.collect()
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert taken < 50_000
+
+
 def test_where_after_a_byte_order_mark(surface: Surface) -> None:
     """A byte order mark before a `where` is ignored."""
     query = query_of("where", '\ufeff{"name":"Chicago"}')
